@@ -1,0 +1,92 @@
+//! Event ids, and the claim on them in the inbox.
+
+use std::time::Duration;
+
+/// An event's id: 1 to 512 bytes of UTF-8 without NUL, compared byte for byte.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EventId(String);
+
+impl EventId {
+    /// The most bytes an id may have. PostgreSQL's index rows bound it.
+    pub const MAX_BYTES: usize = 512;
+
+    /// Checks `id` and takes it; the error says what is wrong with it, without the id's own text.
+    pub fn new(id: String) -> Result<Self, BadEventId> {
+        match id.len() {
+            0 => Err(BadEventId::Empty),
+            n if n > Self::MAX_BYTES => Err(BadEventId::TooLong(n)),
+            _ if id.contains('\0') => Err(BadEventId::Nul),
+            _ => Ok(Self(id)),
+        }
+    }
+
+    /// The id's text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Why a record has no usable event id. Always permanent: an id is never invented.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadEventId {
+    /// The configured place holds nothing.
+    #[error("there is no event id: {0}")]
+    Missing(String),
+    /// The id is null.
+    #[error("the event id is null")]
+    Null,
+    /// The id is the empty string.
+    #[error("the event id is empty")]
+    Empty,
+    /// The id is too long.
+    #[error("the event id has {0} bytes; at most {max} are allowed", max = EventId::MAX_BYTES)]
+    TooLong(usize),
+    /// The id is not UTF-8.
+    #[error("the event id is not UTF-8")]
+    NotUtf8,
+    /// The id holds a NUL, which PostgreSQL's text cannot.
+    #[error("the event id holds a NUL byte")]
+    Nul,
+    /// Two headers of that name differ.
+    #[error("the event id is ambiguous: {0}")]
+    Ambiguous(String),
+    /// The id is not of the configured format, or the place it should be in cannot be read.
+    #[error("the event id is malformed: {0}")]
+    Malformed(String),
+}
+
+/// What one record asks of the inbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimRequest {
+    /// What the id is unique within, beside the consumer; empty by default.
+    pub scope: String,
+    /// The event's id.
+    pub event_id: EventId,
+    /// How long the claim is to last; checked against the consumer's bounds already.
+    pub ttl: Duration,
+    /// The offset of the record that claims.
+    pub offset: i64,
+}
+
+/// What the inbox answered to a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claimed {
+    /// The event is new.
+    New,
+    /// An expired claim was taken over: the event is new again, by design.
+    TakenOver,
+    /// A rejected record's claim was taken over by another record of the event; its open letters are
+    /// superseded if this record is handled.
+    Supersedes,
+    /// Another record's claim stands: this one is a duplicate.
+    Duplicate,
+}
+
+/// How a duplicate came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DuplicateKind {
+    /// Kafka delivered the same record again.
+    Redelivery,
+    /// Another record carries the same event.
+    Republish,
+}

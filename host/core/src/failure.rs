@@ -1,0 +1,79 @@
+//! What can go wrong with an attempt at a batch. The verdict on it is decided in one place.
+
+use crate::limits::Limit;
+
+/// Why an attempt did not commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// No connection could be had, or the connection died, before COMMIT was sent.
+    Unreachable {
+        /// The driver's words.
+        message: String,
+    },
+    /// The connection died after COMMIT was sent: whether it landed is the fence's to find out.
+    CommitUnknown {
+        /// The driver's words.
+        message: String,
+    },
+    /// The server refused a statement, on a connection that lives.
+    Sql {
+        /// The SQLSTATE.
+        sqlstate: String,
+        /// The server's message, without its DETAIL (which carries values of rows).
+        message: String,
+        /// The constraint named by the server.
+        constraint: Option<String>,
+    },
+    /// A staged statement touched another number of rows than its guest expected.
+    UnexpectedRowCount {
+        /// The guest's expectation, in words.
+        expected: String,
+        /// Rows touched.
+        actual: u64,
+    },
+    /// A parameter does not fit the type that the server inferred for it.
+    BadParameter {
+        /// Parameter, given and wanted type.
+        message: String,
+    },
+    /// The allow-list refused a statement.
+    StatementRefused {
+        /// The reason and the place.
+        message: String,
+    },
+    /// The handler asked for a retry.
+    Retry {
+        /// The handler's words.
+        message: String,
+        /// How long the handler asks to wait, in milliseconds.
+        after_ms: Option<u32>,
+    },
+    /// The handler rejected the record.
+    Reject {
+        /// The handler's code.
+        code: String,
+        /// The handler's words.
+        message: String,
+    },
+    /// The guest trapped.
+    Trap {
+        /// Wasmtime's cause.
+        message: String,
+    },
+    /// The guest ran into a limit.
+    Limit(Limit),
+    /// The transaction is not the one that was begun: the guest ended it.
+    Escape {
+        /// How it showed.
+        message: String,
+    },
+}
+
+/// A failure, and the earliest record known to have caused it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// The breaker's offset; none when the failure belongs to no record (connection, contention at COMMIT).
+    pub offset: Option<i64>,
+    /// What happened.
+    pub failure: Failure,
+}

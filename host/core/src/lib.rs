@@ -1,0 +1,20 @@
+//! Tidegate's pure decisions.
+//!
+//! Nothing here waits, reads a clock, or talks to Kafka, PostgreSQL or Wasmtime: state machines take
+//! what happened (and the time, where it matters) and return what to do. The adapters of the `tidegate`
+//! package carry it out.
+#![warn(missing_docs, clippy::wildcard_enum_match_arm)]
+
+pub mod backoff;
+pub mod batch;
+pub mod claim;
+pub mod event_id;
+pub mod failure;
+pub mod letter;
+pub mod limits;
+pub mod outcome;
+pub mod progress;
+pub mod record;
+pub mod resume;
+pub mod sql;
+pub mod ttl;

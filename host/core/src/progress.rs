@@ -1,0 +1,55 @@
+//! The progress row: how far a consumer has come in a partition.
+
+use crate::record::TopicPartition;
+
+/// Names a progress row.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ProgressKey {
+    /// The consumer's name.
+    pub consumer: String,
+    /// The partition.
+    pub source: TopicPartition,
+}
+
+/// The last record that was handled: how we know the log again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastRecord {
+    /// Its offset.
+    pub offset: i64,
+    /// Its timestamp in milliseconds, if it had one.
+    pub timestamp_ms: Option<i64>,
+    /// Its event id, if it had a good one.
+    pub event_id: Option<String>,
+}
+
+/// A progress row as read at assignment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The consumer group that the position belongs to.
+    pub group: String,
+    /// The cluster that the log belongs to.
+    pub cluster_id: String,
+    /// N: the next offset to handle.
+    pub next_offset: i64,
+    /// C: the last offset that Kafka acknowledged as committed.
+    pub committed: Option<i64>,
+    /// The last record handled.
+    pub last: Option<LastRecord>,
+}
+
+/// What a batch adds to the row's counters, in its own transaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Records handled.
+    pub done: i64,
+    /// Records the handler skipped.
+    pub skipped: i64,
+    /// Records dead-lettered.
+    pub rejected: i64,
+    /// Duplicates: the same record delivered again.
+    pub redelivered: i64,
+    /// Duplicates: another record of a known event.
+    pub republished: i64,
+    /// Expired claims taken over.
+    pub taken_over: i64,
+}

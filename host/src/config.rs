@@ -1,0 +1,136 @@
+//! The configuration, validated: what the rest of the host works with.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tidegate_core::backoff::RetryPolicy;
+use tidegate_core::batch::BatchLimits;
+use tidegate_core::event_id::IdRule;
+use tidegate_core::limits::GuestLimits;
+use tidegate_core::resume::Start;
+use tidegate_core::ttl::TtlRule;
+
+/// The whole file.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// `[kafka]`
+    pub kafka: KafkaConfig,
+    /// `[postgres]`
+    pub postgres: PostgresConfig,
+    /// `[[consumer]]`, at least one
+    pub consumers: Vec<ConsumerConfig>,
+    /// `[host] module_cache`: where compiled modules are kept.
+    pub module_cache: PathBuf,
+    /// `[host] shutdown_timeout`: how long a stop may take.
+    pub shutdown_timeout: Duration,
+}
+
+/// `[kafka]`
+#[derive(Clone, Debug)]
+pub struct KafkaConfig {
+    /// `bootstrap_servers`
+    pub bootstrap_servers: String,
+    /// `[kafka.librdkafka]`: passed through, the names that the host must own refused.
+    pub librdkafka: BTreeMap<String, String>,
+}
+
+/// `[postgres]`
+#[derive(Clone)]
+pub struct PostgresConfig {
+    /// `url` or what `url_file` holds. A secret: never printed.
+    pub url: String,
+    /// `max_connections`: the most connections this process opens for batches.
+    pub max_connections: usize,
+    /// `connect_timeout`
+    pub connect_timeout: Duration,
+    /// `statement_timeout`: set on the server for each statement.
+    pub statement_timeout: Duration,
+    /// `lock_timeout`: how long a statement waits for a lock.
+    pub lock_timeout: Duration,
+    /// `prune_interval`: time between two rounds of pruning.
+    pub prune_interval: Duration,
+}
+
+impl std::fmt::Debug for PostgresConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PostgresConfig")
+            .field("max_connections", &self.max_connections)
+            .finish_non_exhaustive()
+    }
+}
+
+/// `[[consumer]]`
+#[derive(Clone, Debug)]
+pub struct ConsumerConfig {
+    /// `name`: scopes the inbox.
+    pub name: String,
+    /// `topics`: names, no patterns.
+    pub topics: Vec<String>,
+    /// `group`: default the name.
+    pub group: String,
+    /// `handler`: a file, watched, relative to the configuration file's directory.
+    pub handler: PathBuf,
+    /// `start`: only where neither Kafka nor PostgreSQL knows a position.
+    pub start: Start,
+    /// `[consumer.dedup]`
+    pub dedup: DedupConfig,
+    /// `[consumer.batch]`
+    pub batch: BatchLimits,
+    /// `[consumer.queue]`: records and bytes buffered for one partition before it is paused.
+    pub queue: QueueLimits,
+    /// `[consumer.retry]`
+    pub retry: RetryPolicy,
+    /// `[consumer.dead_letter] topic`: default the first topic's name and `.dlt`.
+    pub dead_letter_topic: Option<String>,
+    /// `[consumer.limits]`
+    pub limits: GuestLimits,
+    /// `instance`: `batch` or `record`.
+    pub instance: InstancePer,
+    /// `[consumer.settings]`: what the guest's `settings.get` reads.
+    pub settings: BTreeMap<String, String>,
+    /// `drain_timeout`: how long a revoked partition's batch may take to end.
+    pub drain_timeout: Duration,
+}
+
+/// `[consumer.dedup]`
+#[derive(Clone, Debug)]
+pub struct DedupConfig {
+    /// Whether ids are claimed in the inbox; `dedup = "off"` leaves the position alone to guard.
+    pub enabled: bool,
+    /// `id`, `id_format`
+    pub id: IdRule,
+    /// `scope`
+    pub scope: Scope,
+    /// `ttl`, `ttl_from`, `min_ttl`, `max_ttl`, `ttl_out_of_range`
+    pub ttl: TtlRule,
+    /// `grace`: how long after its expiry a claim is kept before it is pruned.
+    pub grace: Duration,
+}
+
+/// What an event id is unique within, beside the consumer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Nothing: one event is one event on whatever topic.
+    Consumer,
+    /// The topic.
+    Topic,
+}
+
+/// How long a guest instance lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InstancePer {
+    /// As long as the batch's transaction.
+    Batch,
+    /// One record.
+    Record,
+}
+
+/// Bounds of one partition's queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueLimits {
+    /// Records.
+    pub max_records: usize,
+    /// Bytes.
+    pub max_bytes: usize,
+}

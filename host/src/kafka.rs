@@ -1,0 +1,1 @@
+//! Kafka: everything that talks to the broker.
