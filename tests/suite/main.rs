@@ -1,1 +1,9 @@
-fn main() {}
+//! The suite: every promise as a named test, one module per concern, on real servers.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a helper of a test fails by panicking, as a test does"
+)]
+
+mod harness;

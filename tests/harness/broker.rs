@@ -1,0 +1,179 @@
+//! One real Kafka broker: Apache Kafka in KRaft mode, from the jars that `.ci/setup` fetched.
+
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::postgres::create;
+use crate::wait::wait_blocking;
+use crate::{paths, ports, reaper};
+
+const STARTED: &str = "Kafka Server started";
+
+/// Settings that do not depend on ports. Short waits where tests would wait; permissive about records' timestamps.
+const SETTINGS: &str = "
+process.roles=broker,controller
+node.id=1
+controller.listener.names=CONTROLLER
+inter.broker.listener.name=PLAINTEXT
+auto.create.topics.enable=false
+delete.topic.enable=true
+num.network.threads=1
+num.io.threads=4
+background.threads=2
+offsets.topic.num.partitions=4
+offsets.topic.replication.factor=1
+transaction.state.log.num.partitions=4
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+share.coordinator.state.topic.num.partitions=4
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+group.initial.rebalance.delay.ms=0
+group.min.session.timeout.ms=500
+message.max.bytes=8388608
+replica.fetch.max.bytes=8388608
+socket.request.max.bytes=104857600
+log.retention.ms=-1
+log.retention.bytes=-1
+log.message.timestamp.before.max.ms=9223372036854775807
+log.message.timestamp.after.max.ms=9223372036854775807
+log.cleaner.backoff.ms=500
+log.cleaner.threads=1
+log.cleaner.dedupe.buffer.size=4194304
+log.segment.delete.delay.ms=1000
+log.retention.check.interval.ms=500
+";
+
+/// A running broker.
+pub(crate) struct Broker {
+    /// The listener that advertises itself.
+    pub(crate) port: u16,
+    /// Listeners that advertise a proxy's port, in the order of the proxies.
+    pub(crate) behind: Vec<u16>,
+}
+
+impl Broker {
+    /// Starts it; each of `fronts` is a port that a proxy listens on. A port taken meanwhile costs another try.
+    pub(crate) fn start(fronts: &[u16]) -> Result<Self, String> {
+        let libs = libs()?;
+        let mut last = String::new();
+        for attempt in 0..3 {
+            match try_start(&libs, fronts, attempt) {
+                Ok(broker) => return Ok(broker),
+                Err(e) => last = e,
+            }
+        }
+        Err(last)
+    }
+}
+
+fn try_start(libs: &Path, fronts: &[u16], attempt: u32) -> Result<Broker, String> {
+    let dir = paths::run_dir().join(format!("kafka-{attempt}"));
+    paths::make_dir(&dir);
+    let free = ports::free(fronts.len() + 2);
+    let (own, behind) = free.split_at(2);
+    let file = dir.join("server.properties");
+    paths::write(&file, &properties(&dir, own, behind, fronts));
+    format_storage(libs, &file)?;
+    run(libs, &file, &dir.join("broker.log"))?;
+    Ok(Broker {
+        port: own[0],
+        behind: behind.to_vec(),
+    })
+}
+
+fn libs() -> Result<PathBuf, String> {
+    let libs = paths::target().join("kafka/libs");
+    if libs.join(".complete").exists() {
+        return Ok(libs);
+    }
+    Err(format!(
+        "no Kafka jars in {}: run `make setup`",
+        libs.display()
+    ))
+}
+
+fn properties(dir: &Path, own: &[u16], behind: &[u16], fronts: &[u16]) -> String {
+    let (port, controller) = (own[0], own[1]);
+    let mut listeners = format!("PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}");
+    let mut advertised = format!("PLAINTEXT://127.0.0.1:{port}");
+    let mut protocols = "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT".to_owned();
+    for (i, (inner, front)) in behind.iter().zip(fronts).enumerate() {
+        listeners += &format!(",PROXY{i}://127.0.0.1:{inner}");
+        advertised += &format!(",PROXY{i}://127.0.0.1:{front}");
+        protocols += &format!(",PROXY{i}:PLAINTEXT");
+    }
+    format!(
+        "{SETTINGS}listeners={listeners}\nadvertised.listeners={advertised}\n\
+         listener.security.protocol.map={protocols}\n\
+         controller.quorum.bootstrap.servers=127.0.0.1:{controller}\nlog.dirs={}\n",
+        dir.join("data").display()
+    )
+}
+
+fn java(libs: &Path) -> Command {
+    let mut command = Command::new("java");
+    command
+        .args([
+            "-Xms256m",
+            "-Xmx384m",
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+        ])
+        .args([
+            "-XX:+ExitOnOutOfMemoryError",
+            "-Dorg.slf4j.simpleLogger.showDateTime=true",
+        ])
+        .arg("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn")
+        .arg("-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaRaftServer=info")
+        .arg("-cp")
+        .arg(format!("{}/*", libs.display()))
+        .stdin(Stdio::null());
+    command
+}
+
+fn format_storage(libs: &Path, file: &Path) -> Result<(), String> {
+    let output = java(libs)
+        .args(["kafka.tools.StorageTool", "format", "--standalone"])
+        .args(["-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c"])
+        .arg(file)
+        .output()
+        .map_err(|e| format!("cannot run java: {e}; run `make setup`"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!(
+        "formatting the broker's storage failed: {}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    ))
+}
+
+fn run(libs: &Path, file: &Path, log: &Path) -> Result<(), String> {
+    let out = create(log)?;
+    let err = out.try_clone().map_err(|e| e.to_string())?;
+    let mut child = java(libs)
+        .arg("kafka.Kafka")
+        .arg(file)
+        .stdout(out)
+        .stderr(err)
+        .process_group(0)
+        .spawn()
+        .map_err(|e| format!("cannot run java: {e}"))?;
+    reaper::kill_at_end(child.id(), "KILL");
+    wait_blocking(
+        Duration::from_secs(120),
+        "the Kafka broker to start",
+        || {
+            if paths::read(log).contains(STARTED) {
+                return Ok(Some(()));
+            }
+            match child.try_wait() {
+                Ok(None) => Ok(None),
+                _ => Err(format!("the Kafka broker ended:\n{}", paths::tail(log, 30))),
+            }
+        },
+    )
+}
