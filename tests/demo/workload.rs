@@ -43,7 +43,7 @@ impl Workload {
         for number in 0..PAYMENTS {
             let (account, amount) = (rng.i64(1..=ACCOUNTS), rng.i64(1..=100_000));
             *balances.entry(account).or_default() += amount;
-            records.push(payment(account, amount).event_id(format!("payment-{number}")));
+            records.push(payment(account, amount).event_id(&format!("payment-{number}")));
         }
         let copies = rng.choose_multiple(records.clone(), REPUBLISHED);
         records.extend(copies.into_iter().map(|copy| elsewhere(copy, &mut rng)));
@@ -74,11 +74,11 @@ fn bad(rng: &mut fastrand::Rng) -> Vec<Rec> {
     let mut account = move || rng.i64(1..=ACCOUNTS);
     let malformed = (0..MALFORMED).map(|n| {
         let id = format!("malformed-{n}");
-        Rec::new(r#"{"amount_minor": 12"#).event_id(id)
+        Rec::new(r#"{"amount_minor": 12"#).event_id(&id)
     });
     let unknown = (0..UNKNOWN_ACCOUNTS).map(|n| {
         let id = format!("unknown-{n}");
-        payment(ACCOUNTS + 1, 100).event_id(id)
+        payment(ACCOUNTS + 1, 100).event_id(&id)
     });
     let mut records: Vec<_> = malformed.chain(unknown).collect();
     records.extend((0..WITHOUT_ID).map(|_| payment(account(), 100)));
