@@ -55,6 +55,11 @@ pub enum BadEventId {
     Malformed(String),
 }
 
+impl BadEventId {
+    /// The error code in dead letters, logs and metrics.
+    pub const CODE: &str = "bad-event-id";
+}
+
 /// What one record asks of the inbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimRequest {

@@ -1,5 +1,12 @@
 //! Where a record's event id is found.
 
+mod parse;
+
+use crate::claim::{BadEventId, EventId};
+use crate::headers::{Said, said};
+use crate::json::{self, Found};
+use crate::record::Record;
+
 /// `[consumer.dedup] id` and `id_format`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdRule {
@@ -32,3 +39,112 @@ pub enum IdFormat {
     /// A UUID in any of its spellings, normalised; anything else is refused.
     Uuid,
 }
+
+impl IdRule {
+    /// The record's event id.
+    ///
+    /// One part is the id as it stands. Several are joined by `|`, with `\` before every `|` and `\` inside
+    /// a part, so that two different lists of parts never make one id. No part may be empty.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong with the id and where it should be, never what the record holds there.
+    pub fn extract(&self, record: &Record) -> Result<EventId, BadEventId> {
+        let mut parts = Vec::with_capacity(self.sources.len() + 1);
+        for source in &self.sources {
+            source.collect(record, &mut parts)?;
+        }
+        if parts.iter().any(String::is_empty) {
+            return Err(BadEventId::Empty);
+        }
+        let id = join(parts);
+        match self.format {
+            IdFormat::Bytes => EventId::new(id),
+            IdFormat::Uuid => EventId::new(normalised_uuid(&id)?),
+        }
+    }
+}
+
+impl IdSource {
+    fn collect(&self, record: &Record, parts: &mut Vec<String>) -> Result<(), BadEventId> {
+        match self {
+            IdSource::Header(name) => parts.push(header(record, name)?),
+            IdSource::Json(pointer) => parts.push(json(record, pointer)?),
+            IdSource::Key => parts.push(key(record)?),
+            IdSource::CloudEvents => {
+                parts.push(header(record, "ce_source")?);
+                parts.push(header(record, "ce_id")?);
+            }
+            IdSource::Position => parts.push(format!(
+                "{}-{}-{}",
+                record.source.topic, record.source.partition, record.offset
+            )),
+        }
+        Ok(())
+    }
+}
+
+fn header(record: &Record, name: &str) -> Result<String, BadEventId> {
+    match said(&record.headers, name) {
+        Said::Nothing => Err(BadEventId::Missing(format!("no header `{name}`"))),
+        Said::Ambiguous => Err(BadEventId::Ambiguous(format!(
+            "two headers `{name}` differ"
+        ))),
+        Said::One(None) => Err(BadEventId::Null),
+        Said::One(Some(value)) => utf8(value),
+    }
+}
+
+fn json(record: &Record, pointer: &str) -> Result<String, BadEventId> {
+    let Some(value) = &record.value else {
+        return Err(BadEventId::Missing(format!(
+            "the value is null (a tombstone), so there is no `json:{pointer}`"
+        )));
+    };
+    match json::at(value, pointer) {
+        Err(json::NotJson) => Err(BadEventId::Malformed(format!(
+            "the value is not JSON, so `json:{pointer}` cannot be read"
+        ))),
+        Ok(Found::Absent) => Err(BadEventId::Missing(format!(
+            "the value holds nothing at `json:{pointer}`"
+        ))),
+        Ok(Found::Null) => Err(BadEventId::Null),
+        Ok(Found::Text(text)) => Ok(text),
+        Ok(Found::Number(digits)) => Ok(digits.to_owned()),
+        Ok(Found::Other(what)) => Err(BadEventId::Malformed(format!(
+            "`json:{pointer}` is {what}; a string or a number is needed"
+        ))),
+    }
+}
+
+fn key(record: &Record) -> Result<String, BadEventId> {
+    record
+        .key
+        .as_ref()
+        .map_or(Err(BadEventId::Null), |k| utf8(k))
+}
+
+fn utf8(value: &[u8]) -> Result<String, BadEventId> {
+    std::str::from_utf8(value)
+        .map(str::to_owned)
+        .map_err(|_| BadEventId::NotUtf8)
+}
+
+fn join(mut parts: Vec<String>) -> String {
+    if parts.len() == 1 {
+        return parts.swap_remove(0);
+    }
+    let escaped = parts
+        .iter()
+        .map(|p| p.replace('\\', "\\\\").replace('|', "\\|"));
+    escaped.collect::<Vec<_>>().join("|")
+}
+
+fn normalised_uuid(id: &str) -> Result<String, BadEventId> {
+    uuid::Uuid::parse_str(id)
+        .map(|u| u.hyphenated().to_string())
+        .map_err(|_| BadEventId::Malformed("it is no UUID, which `id_format` asks for".to_owned()))
+}
+
+#[cfg(test)]
+mod tests;

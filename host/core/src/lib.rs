@@ -10,6 +10,8 @@ pub mod batch;
 pub mod claim;
 pub mod event_id;
 pub mod failure;
+mod headers;
+mod json;
 pub mod letter;
 pub mod limits;
 pub mod outcome;
@@ -17,4 +19,7 @@ pub mod progress;
 pub mod record;
 pub mod resume;
 pub mod sql;
+#[cfg(test)]
+mod testing;
+pub mod text;
 pub mod ttl;

@@ -1,0 +1,131 @@
+//! Finding one value in a JSON document, with its digits as written.
+
+use std::collections::HashMap;
+
+use serde_json::value::RawValue;
+
+/// What stands at a JSON pointer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Found<'a> {
+    /// Nothing.
+    Absent,
+    /// `null`.
+    Null,
+    /// A string.
+    Text(String),
+    /// A number, exactly as the document spells it.
+    Number(&'a str),
+    /// An object, array or boolean: what it is, in words.
+    Other(&'static str),
+}
+
+/// The document is not JSON. What it holds stays out of errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NotJson;
+
+/// Checks that `pointer` is a JSON pointer (RFC 6901) to something inside a document.
+pub(crate) fn check_pointer(pointer: &str) -> Result<(), String> {
+    if !pointer.starts_with('/') {
+        return Err(format!(
+            "`{pointer}` is no JSON pointer: write `json:/name`"
+        ));
+    }
+    let mut rest = pointer.chars();
+    while let Some(c) = rest.next() {
+        if c == '~' && !matches!(rest.next(), Some('0' | '1')) {
+            return Err(format!(
+                "`{pointer}` is no JSON pointer: `~` is written `~0`, `/` inside a name `~1`"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What stands at `pointer` in `document`. A name that an object holds twice counts with its last value.
+pub(crate) fn at<'a>(document: &'a [u8], pointer: &str) -> Result<Found<'a>, NotJson> {
+    // The raw value lets every level pass unread but the one that the pointer walks.
+    let mut here: &RawValue = serde_json::from_slice(document).map_err(|_| NotJson)?;
+    for token in pointer.split('/').skip(1) {
+        match child(here, &token.replace("~1", "/").replace("~0", "~"))? {
+            Some(next) => here = next,
+            None => return Ok(Found::Absent),
+        }
+    }
+    classify(here)
+}
+
+fn child<'a>(parent: &'a RawValue, token: &str) -> Result<Option<&'a RawValue>, NotJson> {
+    match parent.get().as_bytes().first() {
+        Some(b'{') => {
+            let mut members: HashMap<String, &RawValue> =
+                serde_json::from_str(parent.get()).map_err(|_| NotJson)?;
+            Ok(members.remove(token))
+        }
+        Some(b'[') => {
+            let items: Vec<&RawValue> = serde_json::from_str(parent.get()).map_err(|_| NotJson)?;
+            Ok(index(token).and_then(|i| items.get(i).copied()))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// An array's index has no sign and no leading zero.
+fn index(token: &str) -> Option<usize> {
+    let digits = token.bytes().all(|b| b.is_ascii_digit());
+    let plain = token == "0" || !token.starts_with('0');
+    if digits && plain {
+        token.parse().ok()
+    } else {
+        None
+    }
+}
+
+fn classify(value: &RawValue) -> Result<Found<'_>, NotJson> {
+    let text = value.get();
+    Ok(match text.as_bytes().first() {
+        Some(b'"') => Found::Text(serde_json::from_str(text).map_err(|_| NotJson)?),
+        Some(b'{') => Found::Other("an object"),
+        Some(b'[') => Found::Other("an array"),
+        Some(b't' | b'f') => Found::Other("a boolean"),
+        Some(b'n') => Found::Null,
+        _ => Found::Number(text),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOC: &[u8] = br#" {"a/b":{"~":[1E5,"x"]}, "n":null, "t":true, "u":"\u0041", "d":1,"d":2, "bad":"\ud800"} "#;
+
+    #[test]
+    fn walks_pointers() {
+        assert_eq!(at(DOC, "/a~1b/~0/0"), Ok(Found::Number("1E5")));
+        assert_eq!(at(DOC, "/a~1b/~0/1"), Ok(Found::Text("x".into())));
+        assert_eq!(at(DOC, "/a~1b/~0/01"), Ok(Found::Absent));
+        assert_eq!(at(DOC, "/a~1b/~0/-"), Ok(Found::Absent));
+        assert_eq!(at(DOC, "/n"), Ok(Found::Null));
+        assert_eq!(at(DOC, "/n/x"), Ok(Found::Absent));
+        assert_eq!(at(DOC, "/t"), Ok(Found::Other("a boolean")));
+        assert_eq!(at(DOC, "/u"), Ok(Found::Text("A".into())));
+        assert_eq!(at(DOC, "/d"), Ok(Found::Number("2")));
+        assert_eq!(at(DOC, "/bad"), Err(NotJson));
+        assert_eq!(at(b"{", "/a"), Err(NotJson));
+        assert_eq!(at(b"", "/a"), Err(NotJson));
+        assert_eq!(at(b"\xff", "/a"), Err(NotJson));
+    }
+
+    #[test]
+    fn checks_pointers() {
+        assert!(check_pointer("/a~0~1b").is_ok());
+        for bad in ["", "a", "/a~", "/a~2"] {
+            assert!(check_pointer(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn deep_documents_are_no_danger() {
+        let deep = "[".repeat(200_000) + &"]".repeat(200_000);
+        assert_eq!(at(deep.as_bytes(), "/0/0"), Ok(Found::Other("an array")));
+    }
+}
