@@ -19,7 +19,9 @@ pub mod progress;
 pub mod record;
 pub mod resume;
 pub mod sql;
+pub mod sqlstate;
 #[cfg(test)]
 mod testing;
 pub mod text;
 pub mod ttl;
+pub mod verdict;

@@ -1,0 +1,96 @@
+//! The verdict on a failure: what the host does about it.
+
+mod causes;
+
+use std::time::Duration;
+
+use self::causes::message;
+pub use self::causes::{MAX_CODE_CHARS, MAX_MESSAGE_BYTES, cause, exhausted};
+use crate::failure::Failure;
+use crate::letter::Cause;
+use crate::limits::Limit;
+use crate::sqlstate::{SqlClass, classify};
+
+/// What is known around a failure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// This record's calls so far that came to a failure of its own, this one included: from 1. Calls that
+    /// ended in infrastructure, contention or another record's failure do not count.
+    pub attempts: u32,
+    /// The failure happened on a new connection with empty caches.
+    pub fresh_connection: bool,
+    /// Another, fresh connection works while this failure lasts.
+    pub confirmed_healthy: bool,
+}
+
+/// What the host does about a failure, after it has rolled back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Waits for ever with backoff; no attempt counted, nothing dead-lettered.
+    Infrastructure,
+    /// Tries again at once with smaller batches, at a bounded pace; no attempt counted.
+    Contention,
+    /// Backs off and tries again, up to the retry policy; then the record is dead-lettered (`exhausted`).
+    Transient {
+        /// How long the handler asks to wait. Not bounded here: the policy's longest wait bounds it.
+        after: Option<Duration>,
+    },
+    /// Tries once more on a new connection with empty caches.
+    Reconnect,
+    /// Tries once more, the record alone on a fresh instance.
+    AgainFresh,
+    /// The record is dead-lettered, the rest goes on.
+    Permanent(Cause),
+    /// The partition waits and tries again slowly; nothing is dead-lettered.
+    Stop(String),
+    /// The connection is discarded, the record dead-lettered, the module quarantined.
+    Escape(Cause),
+}
+
+/// Decides on `failure`, by the table of the design: first what broke, then the SQLSTATE, then the
+/// handler's own word.
+pub fn verdict(failure: &Failure, facts: Facts) -> Verdict {
+    match failure {
+        Failure::Unreachable { .. } | Failure::CommitUnknown { .. } => Verdict::Infrastructure,
+        Failure::Sql { sqlstate, .. } => sql(classify(sqlstate), failure, facts),
+        Failure::UnexpectedRowCount { .. }
+        | Failure::BadParameter { .. }
+        | Failure::StatementRefused { .. }
+        | Failure::Reject { .. }
+        | Failure::Limit(Limit::Statements) => Verdict::Permanent(cause(failure, facts)),
+        Failure::Retry { after_ms, .. } => Verdict::Transient {
+            after: after_ms.map(|ms| Duration::from_millis(ms.into())),
+        },
+        Failure::Limit(Limit::Wall) => Verdict::Transient { after: None },
+        Failure::Trap { .. } | Failure::Limit(Limit::Memory | Limit::Cpu) => {
+            again_fresh(failure, facts)
+        }
+        Failure::Escape { .. } => Verdict::Escape(cause(failure, facts)),
+    }
+}
+
+fn sql(class: SqlClass, failure: &Failure, facts: Facts) -> Verdict {
+    match class {
+        // A trigger can raise any code: only a fresh connection's failing too proves the server ill.
+        SqlClass::Infrastructure if facts.confirmed_healthy => Verdict::Transient { after: None },
+        SqlClass::Infrastructure => Verdict::Infrastructure,
+        SqlClass::Contention => Verdict::Contention,
+        SqlClass::Transient => Verdict::Transient { after: None },
+        SqlClass::Stop if !facts.fresh_connection => Verdict::Reconnect,
+        SqlClass::Stop => Verdict::Stop(message(failure)),
+        SqlClass::Escape => Verdict::Escape(cause(failure, facts)),
+        SqlClass::Permanent => Verdict::Permanent(cause(failure, facts)),
+    }
+}
+
+/// What a record's neighbours in the instance left behind may be to blame the first time.
+fn again_fresh(failure: &Failure, facts: Facts) -> Verdict {
+    if facts.attempts <= 1 {
+        Verdict::AgainFresh
+    } else {
+        Verdict::Permanent(cause(failure, facts))
+    }
+}
+
+#[cfg(test)]
+mod tests;

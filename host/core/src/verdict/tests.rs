@@ -1,0 +1,222 @@
+//! The table of verdicts, row by row.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn sql(sqlstate: &str) -> Failure {
+    Failure::Sql {
+        sqlstate: sqlstate.to_owned(),
+        message: "no".to_owned(),
+        constraint: None,
+    }
+}
+
+fn on(
+    failure: &Failure,
+    attempts: u32,
+    fresh_connection: bool,
+    confirmed_healthy: bool,
+) -> Verdict {
+    verdict(
+        failure,
+        Facts {
+            attempts,
+            fresh_connection,
+            confirmed_healthy,
+        },
+    )
+}
+
+fn first(failure: &Failure) -> Verdict {
+    on(failure, 1, false, false)
+}
+
+fn code_of(verdict: Verdict) -> String {
+    if let Verdict::Permanent(cause) | Verdict::Escape(cause) = verdict {
+        return cause.code;
+    }
+    panic!("no cause in {verdict:?}")
+}
+
+fn reject(code: &str) -> Failure {
+    Failure::Reject {
+        code: code.to_owned(),
+        message: "m".to_owned(),
+    }
+}
+
+const TRANSIENT: Verdict = Verdict::Transient { after: None };
+
+#[test]
+fn a_lost_connection_is_infrastructure_whatever_else() {
+    let lost = Failure::Unreachable {
+        message: "gone".to_owned(),
+    };
+    let unknown = Failure::CommitUnknown {
+        message: "gone".to_owned(),
+    };
+    for failure in [lost, unknown] {
+        assert_eq!(first(&failure), Verdict::Infrastructure);
+        assert_eq!(on(&failure, 9, true, true), Verdict::Infrastructure);
+    }
+}
+
+#[test]
+fn infrastructure_codes_need_proof() {
+    for code in [
+        "08006", "57P01", "57P02", "57P03", "53300", "53100", "58030", "25006", "25P03",
+    ] {
+        assert_eq!(first(&sql(code)), Verdict::Infrastructure, "{code}");
+        assert_eq!(on(&sql(code), 1, false, true), TRANSIENT, "{code}");
+    }
+}
+
+#[test]
+fn contention_and_transient_codes() {
+    for code in ["40001", "40P01", "55P03"] {
+        assert_eq!(first(&sql(code)), Verdict::Contention, "{code}");
+    }
+    for code in ["57014", "23503", "25P02"] {
+        assert_eq!(first(&sql(code)), TRANSIENT, "{code}");
+    }
+}
+
+#[test]
+fn stop_codes_reconnect_once() {
+    for code in [
+        "42601", "42P01", "42501", "42P05", "42704", "28000", "3D000", "3F000", "XX000", "26000",
+        "0A000",
+    ] {
+        assert_eq!(first(&sql(code)), Verdict::Reconnect, "{code}");
+        assert_eq!(
+            on(&sql(code), 1, true, true),
+            Verdict::Stop("no".to_owned()),
+            "{code}"
+        );
+    }
+}
+
+#[test]
+fn data_errors_and_unlisted_codes_are_permanent() {
+    for code in [
+        "22P02", "22003", "23505", "23502", "23514", "21000", "44000", "54000", "P0001", "P0002",
+        "40002", "55000",
+    ] {
+        assert_eq!(code_of(first(&sql(code))), format!("sql-{code}"));
+    }
+    for odd in ["", "é", "4", "ZZ999"] {
+        assert!(matches!(first(&sql(odd)), Verdict::Permanent(_)), "{odd}");
+    }
+}
+
+#[test]
+fn escapes() {
+    for code in ["2D000", "25001", "25P01"] {
+        assert!(matches!(first(&sql(code)), Verdict::Escape(cause)
+            if cause.code == "escape" && cause.sqlstate.as_deref() == Some(code)));
+    }
+    let escape = Failure::Escape {
+        message: "another transaction".to_owned(),
+    };
+    assert_eq!(code_of(first(&escape)), "escape");
+}
+
+#[test]
+fn guests_that_break_get_one_fresh_try() {
+    let trap = Failure::Trap {
+        message: "unreachable".to_owned(),
+    };
+    for (failure, code) in [
+        (trap, "trap"),
+        (Failure::Limit(Limit::Memory), "memory-limit"),
+        (Failure::Limit(Limit::Cpu), "cpu-limit"),
+    ] {
+        assert_eq!(first(&failure), Verdict::AgainFresh);
+        assert_eq!(code_of(on(&failure, 2, false, false)), code);
+    }
+    assert_eq!(first(&Failure::Limit(Limit::Wall)), TRANSIENT);
+    assert_eq!(
+        code_of(first(&Failure::Limit(Limit::Statements))),
+        "statement-limit"
+    );
+}
+
+#[test]
+fn the_handlers_word() {
+    let retry = Failure::Retry {
+        message: "later".to_owned(),
+        after_ms: Some(250),
+    };
+    assert_eq!(
+        first(&retry),
+        Verdict::Transient {
+            after: Some(Duration::from_millis(250))
+        }
+    );
+    let cause = exhausted(
+        &retry,
+        Facts {
+            attempts: 5,
+            ..Facts::default()
+        },
+    );
+    assert_eq!(
+        (cause.code.as_str(), cause.message.as_str(), cause.attempts),
+        ("retries-exhausted", "later", 5)
+    );
+    assert_eq!(code_of(first(&reject("no-account"))), "no-account");
+    let (longest, longer) = ("x".repeat(64), "x".repeat(65));
+    assert_eq!(code_of(first(&reject(&longest))), longest);
+    for odd in ["", "a b", "ä", "a\n", longer.as_str()] {
+        assert_eq!(code_of(first(&reject(odd))), "rejected");
+    }
+}
+
+#[test]
+fn statements_that_do_not_fit() {
+    let count = Failure::UnexpectedRowCount {
+        expected: "exactly 1 rows".to_owned(),
+        actual: 0,
+    };
+    assert_eq!(code_of(first(&count)), "unexpected-row-count");
+    let parameter = Failure::BadParameter {
+        message: "$1".to_owned(),
+    };
+    assert_eq!(code_of(first(&parameter)), "bad-parameter");
+    let refused = Failure::StatementRefused {
+        message: "COMMIT".to_owned(),
+    };
+    assert_eq!(code_of(first(&refused)), "sql-refused");
+}
+
+#[test]
+fn a_constraint_is_named_once() {
+    let of = |message: &str| {
+        let failure = Failure::Sql {
+            sqlstate: "23505".to_owned(),
+            message: message.to_owned(),
+            constraint: Some("pk".to_owned()),
+        };
+        cause(&failure, Facts::default()).message
+    };
+    assert_eq!(of("twice"), "twice (constraint `pk`)");
+    assert_eq!(of("violates \"pk\""), "violates \"pk\"");
+}
+
+proptest! {
+    #[test]
+    fn causes_are_bounded_and_storable(code in ".{0,80}", message in "(.|\0){0,3000}", state in ".{0,8}") {
+        for failure in [
+            reject(&code),
+            Failure::Reject { code: code.clone(), message: message.clone() },
+            Failure::Sql { sqlstate: state.clone(), message: message.clone(), constraint: Some(code.clone()) },
+            Failure::Trap { message: message.clone() },
+        ] {
+            let cause = cause(&failure, Facts::default());
+            prop_assert!(cause.message.len() <= MAX_MESSAGE_BYTES && !cause.message.contains('\0'));
+            prop_assert!(cause.code.len() <= MAX_CODE_CHARS && !cause.code.contains('\0'));
+            drop(verdict(&failure, Facts::default()));
+        }
+    }
+}
