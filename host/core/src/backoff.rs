@@ -12,3 +12,68 @@ pub struct RetryPolicy {
     /// How long a record that its handler calls transient is retried before it is dead-lettered.
     pub max_elapsed: Duration,
 }
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self {
+            initial: Duration::from_millis(500),
+            max: Duration::from_secs(30),
+            max_elapsed: Duration::from_secs(600),
+        }
+    }
+}
+
+impl RetryPolicy {
+    /// The wait before the try that follows the `attempt`th failure (from 1). `random`, from 0 to 1,
+    /// places it between half of `initial` and a ceiling that doubles with each failure up to `max`, so
+    /// that partitions that failed together do not return together.
+    pub fn wait(&self, attempt: u32, random: f64) -> Duration {
+        let doublings = attempt.saturating_sub(1).min(31);
+        let ceiling = self.initial.saturating_mul(1 << doublings).min(self.max);
+        let floor = (self.initial / 2).min(ceiling);
+        let random = if random.is_nan() {
+            0.0
+        } else {
+            random.clamp(0.0, 1.0)
+        };
+        let spread = (ceiling - floor).as_secs_f64() * random;
+        // Rounding in floating point must not pass the ceiling.
+        Duration::try_from_secs_f64(spread)
+            .map_or(ceiling, |s| floor.saturating_add(s).min(ceiling))
+    }
+
+    /// Whether a record that has failed for `elapsed` is out of retries.
+    pub fn exhausted(&self, elapsed: Duration) -> bool {
+        elapsed >= self.max_elapsed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn waits_grow_to_the_longest() {
+        let policy = RetryPolicy::default();
+        let ceilings: Vec<u128> = (1..9).map(|n| policy.wait(n, 1.0).as_millis()).collect();
+        assert_eq!(
+            ceilings,
+            [500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]
+        );
+        assert_eq!(policy.wait(9, 0.0), Duration::from_millis(250));
+        assert!(!policy.exhausted(Duration::from_secs(599)));
+        assert!(policy.exhausted(Duration::from_secs(600)));
+    }
+
+    proptest! {
+        #[test]
+        fn waits_stay_in_bounds(attempt: u32, random: f64, initial: u64, max: u64) {
+            let (initial, max) = (Duration::from_millis(initial), Duration::from_millis(max));
+            let policy = RetryPolicy { initial, max, ..RetryPolicy::default() };
+            let wait = policy.wait(attempt, random);
+            prop_assert!(wait <= max && wait >= (initial / 2).min(max));
+        }
+    }
+}

@@ -18,6 +18,7 @@ pub mod outcome;
 pub mod progress;
 pub mod record;
 pub mod resume;
+pub mod split;
 pub mod sql;
 pub mod sqlstate;
 #[cfg(test)]
