@@ -1,0 +1,338 @@
+//! The table of where to resume, row by row, and what must hold for all of it.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn last(offset: i64) -> LastRecord {
+    LastRecord {
+        offset,
+        timestamp_ms: Some(5),
+        event_id: Some("e".to_owned()),
+    }
+}
+
+fn row(n: i64, c: Option<i64>) -> Progress {
+    Progress {
+        group: "g".to_owned(),
+        cluster_id: "A".to_owned(),
+        next_offset: n,
+        committed: c,
+        last: Some(last(n - 1)),
+    }
+}
+
+/// A log of 10 to 100, its last handled record found.
+fn facts(row: Option<Progress>, k: Option<i64>) -> Facts {
+    Facts {
+        row,
+        committed: k,
+        low: 10,
+        high: 100,
+        asked_twice: false,
+        group: "g".to_owned(),
+        cluster_id: "A".to_owned(),
+        start: Start::Earliest,
+        known_topic: false,
+        last: LogCheck::Same,
+    }
+}
+
+fn start(at: i64, place: Option<(i64, Option<i64>)>, notice: Option<Notice>) -> Decision {
+    Decision::Start(Resume {
+        at,
+        place,
+        notice,
+        log_notice: None,
+    })
+}
+
+fn stop_text(facts: &Facts) -> String {
+    let Decision::Stop(reason) = decide(facts) else {
+        panic!("no stop: {:?}", decide(facts))
+    };
+    reason.to_string()
+}
+
+#[test]
+fn ordinary_and_crash_between_the_two_commits() {
+    assert_eq!(
+        decide(&facts(Some(row(50, Some(50))), Some(50))),
+        start(50, None, None)
+    );
+    let behind = Some(Notice::KafkaBehind { k: 40, n: 50 });
+    assert_eq!(
+        decide(&facts(Some(row(50, Some(40))), Some(40))),
+        start(50, None, behind)
+    );
+    // Kafka acknowledged 50, and C had not been written yet.
+    assert_eq!(
+        decide(&facts(Some(row(50, Some(40))), Some(50))),
+        start(50, Some((50, Some(50))), None)
+    );
+    assert_eq!(
+        decide(&facts(Some(row(50, None)), Some(50))),
+        start(50, Some((50, Some(50))), None)
+    );
+}
+
+#[test]
+fn a_rewind_is_accepted_once() {
+    let accepted = Some(Notice::RewindAccepted {
+        k: 20,
+        c: 40,
+        n: 50,
+    });
+    let placed = Some((20, Some(20)));
+    assert_eq!(
+        decide(&facts(Some(row(50, Some(40))), Some(20))),
+        start(20, placed, accepted)
+    );
+    // After it was written down and a first batch: an ordinary position.
+    let behind = Some(Notice::KafkaBehind { k: 20, n: 25 });
+    assert_eq!(
+        decide(&facts(Some(row(25, Some(20))), Some(20))),
+        start(25, None, behind)
+    );
+    assert!(stop_text(&facts(Some(row(50, Some(40))), Some(9))).contains("10 to 100"));
+}
+
+#[test]
+fn kafka_ahead_expired_and_never_committed() {
+    let ahead = Some(Notice::KafkaAhead { k: 60, n: 50 });
+    assert_eq!(
+        decide(&facts(Some(row(50, Some(40))), Some(60))),
+        start(50, None, ahead)
+    );
+    let expired = Some(Notice::GroupExpired { n: 50 });
+    assert_eq!(
+        decide(&facts(Some(row(50, Some(40))), None)),
+        start(50, None, expired)
+    );
+    assert_eq!(
+        decide(&facts(Some(row(50, None)), None)),
+        start(50, None, None)
+    );
+}
+
+#[test]
+fn without_a_row() {
+    let adopted = Some(Notice::Adopted { k: 30 });
+    assert_eq!(
+        decide(&facts(None, Some(30))),
+        start(30, Some((30, Some(30))), adopted)
+    );
+    assert_eq!(
+        decide(&facts(None, None)),
+        start(10, Some((10, None)), None)
+    );
+    let latest = Facts {
+        start: Start::Latest,
+        ..facts(None, None)
+    };
+    assert_eq!(decide(&latest), start(100, Some((100, None)), None));
+    let later = Facts {
+        known_topic: true,
+        ..latest
+    };
+    assert_eq!(decide(&later), start(10, Some((10, None)), None));
+    assert!(stop_text(&facts(None, Some(9))).contains("offsets set"));
+    assert_eq!(decide(&facts(None, Some(101))), Decision::AskAgain);
+    let again = Facts {
+        asked_twice: true,
+        ..facts(None, Some(101))
+    };
+    assert!(stop_text(&again).contains("101"));
+}
+
+#[test]
+fn outside_the_log() {
+    let below = stop_text(&facts(Some(row(9, Some(9))), Some(9)));
+    assert!(
+        below.contains("10 to 100") && below.contains("offsets set"),
+        "{below}"
+    );
+    let beyond = facts(Some(row(101, Some(9))), Some(101));
+    assert_eq!(decide(&beyond), Decision::AskAgain);
+    let again = stop_text(&Facts {
+        asked_twice: true,
+        ..beyond.clone()
+    });
+    assert!(
+        again.contains("10 to 100") && again.contains("offsets adopt"),
+        "{again}"
+    );
+    // The second answer may put it right.
+    let right = Facts {
+        asked_twice: true,
+        high: 101,
+        ..beyond
+    };
+    assert!(matches!(
+        decide(&right),
+        Decision::Start(Resume { at: 101, .. })
+    ));
+    assert!(matches!(
+        decide(&facts(Some(row(100, Some(100))), Some(100))),
+        Decision::Start(_)
+    ));
+}
+
+#[test]
+fn another_cluster_comes_before_all_else() {
+    let mut other = facts(Some(row(900, Some(40))), Some(20));
+    other.cluster_id = "B".to_owned();
+    other.group = "h".to_owned();
+    let text = stop_text(&other);
+    assert!(
+        text.contains("`A`") && text.contains("`B`") && text.contains("offsets adopt"),
+        "{text}"
+    );
+}
+
+#[test]
+fn another_group_is_refused() {
+    let other = Facts {
+        group: "h".to_owned(),
+        ..facts(Some(row(50, Some(50))), None)
+    };
+    let text = stop_text(&other);
+    assert!(
+        text.contains("`g`") && text.contains("`h`") && text.contains("offsets adopt"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_log_is_asked_before_it_is_trusted() {
+    let mut asked = facts(Some(row(50, Some(50))), Some(50));
+    asked.last = LogCheck::NotAsked;
+    assert_eq!(decide(&asked), Decision::CheckRecord(last(49)));
+    asked.last = LogCheck::Different {
+        found: "its timestamp is 6 ms".to_owned(),
+    };
+    assert!(stop_text(&asked).contains("49"));
+    let gone = Some(Notice::LogRecordGone { offset: 49 });
+    let going_on = Decision::Start(Resume {
+        at: 50,
+        place: None,
+        notice: None,
+        log_notice: gone,
+    });
+    asked.last = LogCheck::Gone;
+    assert_eq!(decide(&asked), going_on);
+    // Below the log's start there is nothing to ask for.
+    asked.last = LogCheck::NotAsked;
+    asked.low = 50;
+    assert_eq!(decide(&asked), going_on);
+    asked.row = asked.row.map(|row| Progress { last: None, ..row });
+    assert_eq!(decide(&asked), start(50, None, None));
+}
+
+#[test]
+fn a_log_that_ends_before_the_handled_record_is_another() {
+    // Rewound to 20 after 80 was handled, then the topic was made anew with fewer records.
+    let row = Progress {
+        last: Some(last(80)),
+        ..row(20, Some(20))
+    };
+    let mut facts = Facts {
+        high: 60,
+        last: LogCheck::NotAsked,
+        ..facts(Some(row), Some(20))
+    };
+    assert_eq!(decide(&facts), Decision::AskAgain);
+    facts.asked_twice = true;
+    assert!(stop_text(&facts).contains("offsets adopt"));
+}
+
+#[test]
+fn records_are_compared() {
+    let compare = |found: LastRecord| LogCheck::compare(&last(49), Some(&found));
+    assert_eq!(compare(last(49)), LogCheck::Same);
+    assert_eq!(
+        compare(LastRecord {
+            event_id: None,
+            ..last(49)
+        }),
+        LogCheck::Same
+    );
+    assert_eq!(compare(last(50)), LogCheck::Gone);
+    assert_eq!(LogCheck::compare(&last(49), None), LogCheck::Gone);
+    for other in [
+        LastRecord {
+            timestamp_ms: Some(6),
+            ..last(49)
+        },
+        LastRecord {
+            timestamp_ms: None,
+            ..last(49)
+        },
+        LastRecord {
+            event_id: Some("SECRET".to_owned()),
+            ..last(49)
+        },
+    ] {
+        let check = compare(other);
+        assert!(
+            matches!(&check, LogCheck::Different { found } if !found.contains("SECRET")),
+            "{check:?}"
+        );
+    }
+}
+
+prop_compose! {
+    fn any_facts()(
+        n in 0i64..60, c in prop::option::of(0i64..60), has_row: bool, k in prop::option::of(0i64..60),
+        low in 0i64..40, size in 0i64..40, asked_twice: bool, latest: bool, known_topic: bool, check in 0u8..4,
+    ) -> Facts {
+        let row = has_row.then(|| row(n, c.map(|c| c.min(n))));
+        let last = match check {
+            0 => LogCheck::NotAsked,
+            1 => LogCheck::Same,
+            2 => LogCheck::Gone,
+            _ => LogCheck::Different { found: "other".to_owned() },
+        };
+        let start = if latest { Start::Latest } else { Start::Earliest };
+        Facts { low, high: low + size, asked_twice, start, known_topic, last, ..facts(row, k) }
+    }
+}
+
+proptest! {
+    #[test]
+    fn nothing_is_skipped_and_only_a_rewind_redoes(facts in any_facts()) {
+        let Decision::Start(resume) = decide(&facts) else { return Ok(()) };
+        prop_assert!((facts.low..=facts.high).contains(&resume.at));
+        match (&facts.row, facts.committed) {
+            (Some(row), k) => {
+                prop_assert!(resume.at <= row.next_offset);
+                let rewound = k.zip(row.committed).is_some_and(|(k, c)| k < c);
+                prop_assert_eq!(resume.at == row.next_offset, !rewound || k == Some(row.next_offset));
+                prop_assert!(!rewound || resume.place == Some((resume.at, k)));
+            }
+            (None, Some(k)) => prop_assert_eq!((resume.at, resume.place), (k, Some((k, Some(k))))),
+            (None, None) => prop_assert_eq!(resume.place, Some((resume.at, None))),
+        }
+        // C is only ever what Kafka said, and never beyond N.
+        if let Some((n, Some(c))) = resume.place {
+            prop_assert!(facts.committed == Some(c) && c <= n);
+        }
+    }
+
+    #[test]
+    fn a_written_place_is_an_ordinary_position(facts in any_facts()) {
+        let Decision::Start(resume) = decide(&facts) else { return Ok(()) };
+        let Some((n, c)) = resume.place else { return Ok(()) };
+        let last = facts.row.as_ref().and_then(|r| r.last.clone());
+        let row = Progress { next_offset: n, committed: c, last, ..row(0, None) };
+        let again = Facts { row: Some(row), ..facts };
+        let Decision::Start(second) = decide(&again) else { panic!("{:?}", decide(&again)) };
+        prop_assert_eq!((second.at, second.place), (resume.at, None));
+    }
+
+    #[test]
+    fn it_is_asked_again_once_only(facts in any_facts()) {
+        let twice = Facts { asked_twice: true, ..facts };
+        prop_assert_ne!(decide(&twice), Decision::AskAgain);
+    }
+}
