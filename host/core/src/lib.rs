@@ -8,6 +8,7 @@
 pub mod backoff;
 pub mod batch;
 pub mod claim;
+pub mod commit;
 pub mod event_id;
 pub mod failure;
 mod headers;
@@ -15,6 +16,7 @@ mod json;
 pub mod letter;
 pub mod limits;
 pub mod outcome;
+pub mod partition;
 pub mod progress;
 pub mod record;
 pub mod resume;
