@@ -1,6 +1,13 @@
 //! Dead letters: rejected records kept with their cause.
 
-use crate::record::Record;
+mod headers;
+
+use sha2::{Digest, Sha256};
+
+pub use self::headers::{LetterFacts, MAX_HEADER_MESSAGE_BYTES, PREFIX, headers};
+use crate::claim::BadEventId;
+use crate::record::{Record, TopicPartition};
+use crate::ttl::BadTtl;
 
 /// A rejected record's cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,3 +34,50 @@ pub struct Letter {
     /// Why it was rejected.
     pub cause: Cause,
 }
+
+impl From<BadEventId> for Cause {
+    /// The cause of a record that was rejected before any try.
+    fn from(bad: BadEventId) -> Self {
+        untried(BadEventId::CODE, &bad)
+    }
+}
+
+impl From<BadTtl> for Cause {
+    /// The cause of a record that was rejected before any try.
+    fn from(bad: BadTtl) -> Self {
+        untried(BadTtl::CODE, &bad)
+    }
+}
+
+fn untried(code: &str, error: &dyn std::error::Error) -> Cause {
+    Cause {
+        code: code.to_owned(),
+        message: error.to_string(),
+        sqlstate: None,
+        attempts: 0,
+    }
+}
+
+/// A dead letter's stable id: 64 hexadecimal digits, the same whenever the same record of the same log is
+/// rejected for the same consumer in the same replay round (0: not replayed).
+pub fn letter_id(
+    consumer: &str,
+    cluster_id: &str,
+    source: &TopicPartition,
+    offset: i64,
+    replay_round: u32,
+) -> String {
+    let mut hash = Sha256::new();
+    // A length before each text keeps two lists of fields from making one sequence of bytes.
+    for text in [consumer, cluster_id, &source.topic] {
+        hash.update((text.len() as u64).to_be_bytes());
+        hash.update(text.as_bytes());
+    }
+    hash.update(source.partition.to_be_bytes());
+    hash.update(offset.to_be_bytes());
+    hash.update(replay_round.to_be_bytes());
+    hex::encode(hash.finalize())
+}
+
+#[cfg(test)]
+mod tests;
