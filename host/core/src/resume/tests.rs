@@ -1,8 +1,8 @@
-//! The table of where to resume, row by row, and what must hold for all of it.
-
-use proptest::prelude::*;
+//! The table of where to resume, row by row.
 
 use super::*;
+
+mod properties;
 
 fn last(offset: i64) -> LastRecord {
     LastRecord {
@@ -278,61 +278,5 @@ fn records_are_compared() {
             matches!(&check, LogCheck::Different { found } if !found.contains("SECRET")),
             "{check:?}"
         );
-    }
-}
-
-prop_compose! {
-    fn any_facts()(
-        n in 0i64..60, c in prop::option::of(0i64..60), has_row: bool, k in prop::option::of(0i64..60),
-        low in 0i64..40, size in 0i64..40, asked_twice: bool, latest: bool, known_topic: bool, check in 0u8..4,
-    ) -> Facts {
-        let row = has_row.then(|| row(n, c.map(|c| c.min(n))));
-        let last = match check {
-            0 => LogCheck::NotAsked,
-            1 => LogCheck::Same,
-            2 => LogCheck::Gone,
-            _ => LogCheck::Different { found: "other".to_owned() },
-        };
-        let start = if latest { Start::Latest } else { Start::Earliest };
-        Facts { low, high: low + size, asked_twice, start, known_topic, last, ..facts(row, k) }
-    }
-}
-
-proptest! {
-    #[test]
-    fn nothing_is_skipped_and_only_a_rewind_redoes(facts in any_facts()) {
-        let Decision::Start(resume) = decide(&facts) else { return Ok(()) };
-        prop_assert!((facts.low..=facts.high).contains(&resume.at));
-        match (&facts.row, facts.committed) {
-            (Some(row), k) => {
-                prop_assert!(resume.at <= row.next_offset);
-                let rewound = k.zip(row.committed).is_some_and(|(k, c)| k < c);
-                prop_assert_eq!(resume.at == row.next_offset, !rewound || k == Some(row.next_offset));
-                prop_assert!(!rewound || resume.place == Some((resume.at, k)));
-            }
-            (None, Some(k)) => prop_assert_eq!((resume.at, resume.place), (k, Some((k, Some(k))))),
-            (None, None) => prop_assert_eq!(resume.place, Some((resume.at, None))),
-        }
-        // C is only ever what Kafka said, and never beyond N.
-        if let Some((n, Some(c))) = resume.place {
-            prop_assert!(facts.committed == Some(c) && c <= n);
-        }
-    }
-
-    #[test]
-    fn a_written_place_is_an_ordinary_position(facts in any_facts()) {
-        let Decision::Start(resume) = decide(&facts) else { return Ok(()) };
-        let Some((n, c)) = resume.place else { return Ok(()) };
-        let last = facts.row.as_ref().and_then(|r| r.last.clone());
-        let row = Progress { next_offset: n, committed: c, last, ..row(0, None) };
-        let again = Facts { row: Some(row), ..facts };
-        let Decision::Start(second) = decide(&again) else { panic!("{:?}", decide(&again)) };
-        prop_assert_eq!((second.at, second.place), (resume.at, None));
-    }
-
-    #[test]
-    fn it_is_asked_again_once_only(facts in any_facts()) {
-        let twice = Facts { asked_twice: true, ..facts };
-        prop_assert_ne!(decide(&twice), Decision::AskAgain);
     }
 }
