@@ -1,0 +1,317 @@
+//! What a guest says: stdout and stderr line by line, and its own log lines, as log events of ours, bounded.
+
+use std::borrow::Cow;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use tokio::io::AsyncWrite;
+use tracing::Level;
+use wasmtime_wasi::async_trait;
+use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
+use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
+
+/// A longer line is cut into several.
+const MAX_LINE: usize = 4 << 10;
+/// What a line costs beside its bytes, so that empty lines are not free.
+const LINE_COST: usize = 32;
+/// The last bytes of stderr that a trap's text quotes.
+const MAX_TAIL: usize = 2 << 10;
+const MAX_FIELDS: usize = 32;
+/// Bytes a guest may write to a stream at once.
+const WINDOW: usize = 64 << 10;
+
+/// Which of a guest's streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stream {
+    Stdout,
+    Stderr,
+}
+
+/// A guest's output, shared by its streams.
+pub(super) struct Output(Arc<Mutex<Sink>>);
+
+impl Output {
+    pub(super) fn new(consumer: Arc<str>, log_bytes: usize) -> Self {
+        Self(Arc::new(Mutex::new(Sink {
+            consumer,
+            log_bytes,
+            left: log_bytes,
+            dropping: false,
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+            tail: Vec::new(),
+        })))
+    }
+
+    /// A WASI stream that writes here.
+    pub(super) fn stream(&self, stream: Stream) -> Pipe {
+        Pipe {
+            sink: Arc::clone(&self.0),
+            stream,
+        }
+    }
+
+    /// Gives the next record its budget.
+    pub(super) fn renew(&self) {
+        let mut sink = lock(&self.0);
+        sink.left = sink.log_bytes;
+        sink.dropping = false;
+        sink.tail.clear();
+    }
+
+    /// Logs what stands in unended lines.
+    pub(super) fn flush(&self) {
+        let mut sink = lock(&self.0);
+        sink.end_line(Stream::Stdout);
+        sink.end_line(Stream::Stderr);
+    }
+
+    /// The last bytes that the record wrote to stderr: where scripting languages put their stack traces.
+    pub(super) fn stderr_tail(&self) -> String {
+        let sink = lock(&self.0);
+        String::from_utf8_lossy(&sink.tail).trim().to_owned()
+    }
+
+    /// A line of the guest's own logging.
+    pub(super) fn log(&self, level: Level, message: &str, fields: &[(String, String)]) {
+        let mut sink = lock(&self.0);
+        let size: usize = fields.iter().map(|(k, v)| k.len() + v.len()).sum();
+        if sink.spend(message.len() + size) {
+            let fields = (!fields.is_empty()).then(|| render(fields));
+            emit(
+                level,
+                &sink.consumer,
+                "log",
+                &printable(cut(message)),
+                fields.as_deref(),
+            );
+        }
+    }
+}
+
+fn lock(sink: &Mutex<Sink>) -> MutexGuard<'_, Sink> {
+    sink.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Sink {
+    consumer: Arc<str>,
+    log_bytes: usize,
+    left: usize,
+    dropping: bool,
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+    tail: Vec<u8>,
+}
+
+impl Sink {
+    fn write(&mut self, stream: Stream, bytes: &[u8]) {
+        if stream == Stream::Stderr {
+            self.remember(bytes);
+        }
+        for piece in bytes.split_inclusive(|b| *b == b'\n') {
+            if self.dropping {
+                return;
+            }
+            for part in piece.chunks(MAX_LINE) {
+                let line = self.line(stream);
+                line.extend_from_slice(part);
+                if line.ends_with(b"\n") || line.len() >= MAX_LINE {
+                    self.end_line(stream);
+                }
+            }
+        }
+    }
+
+    fn remember(&mut self, bytes: &[u8]) {
+        let bytes = &bytes[bytes.len().saturating_sub(MAX_TAIL)..];
+        let keep = MAX_TAIL - bytes.len();
+        let excess = self.tail.len().saturating_sub(keep);
+        self.tail.drain(..excess);
+        self.tail.extend_from_slice(bytes);
+    }
+
+    fn line(&mut self, stream: Stream) -> &mut Vec<u8> {
+        match stream {
+            Stream::Stdout => &mut self.stdout,
+            Stream::Stderr => &mut self.stderr,
+        }
+    }
+
+    fn end_line(&mut self, stream: Stream) {
+        let line = std::mem::take(self.line(stream));
+        if line.is_empty() || !self.spend(line.len()) {
+            return;
+        }
+        let text = String::from_utf8_lossy(&line);
+        let text = printable(text.trim_end());
+        if text.is_empty() {
+            return;
+        }
+        let (level, name) = match stream {
+            Stream::Stdout => (Level::INFO, "stdout"),
+            Stream::Stderr => (Level::WARN, "stderr"),
+        };
+        emit(level, &self.consumer, name, &text, None);
+    }
+
+    /// Takes a line's cost from the budget; the first line that finds too little is replaced by one that says so.
+    fn spend(&mut self, bytes: usize) -> bool {
+        let cost = bytes + LINE_COST;
+        if self.dropping || cost <= self.left {
+            self.left = self.left.saturating_sub(cost);
+            return !self.dropping;
+        }
+        self.dropping = true;
+        tracing::warn!(
+            target: "guest",
+            consumer = &*self.consumer,
+            log_bytes = self.log_bytes,
+            "dropped: the rest of this record's log lines is beyond the limit (log_bytes)"
+        );
+        false
+    }
+}
+
+fn emit(level: Level, consumer: &str, stream: &str, text: &str, fields: Option<&str>) {
+    match level {
+        Level::TRACE => tracing::trace!(target: "guest", consumer, stream, fields, "{text}"),
+        Level::DEBUG => tracing::debug!(target: "guest", consumer, stream, fields, "{text}"),
+        Level::INFO => tracing::info!(target: "guest", consumer, stream, fields, "{text}"),
+        Level::WARN => tracing::warn!(target: "guest", consumer, stream, fields, "{text}"),
+        Level::ERROR => tracing::error!(target: "guest", consumer, stream, fields, "{text}"),
+    }
+}
+
+fn render(fields: &[(String, String)]) -> String {
+    let shown = fields.iter().take(MAX_FIELDS);
+    let shown: Vec<String> = shown
+        .map(|(k, v)| format!("{}={}", printable(cut(k)), printable(cut(v))))
+        .collect();
+    let mut text = shown.join(" ");
+    if fields.len() > MAX_FIELDS {
+        text.push_str(" …");
+    }
+    text
+}
+
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_LINE)]
+}
+
+/// `text` with its control characters escaped: a guest cannot forge a line or drive a terminal.
+fn printable(text: &str) -> Cow<'_, str> {
+    let hidden = |c: char| c.is_control() && c != '\t';
+    if !text.contains(hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if hidden(c) {
+            escaped.extend(c.escape_default());
+        } else {
+            escaped.push(c);
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+/// One of a guest's streams. Always ready: what is beyond the budget is dropped, not waited for.
+#[derive(Clone)]
+pub(super) struct Pipe {
+    sink: Arc<Mutex<Sink>>,
+    stream: Stream,
+}
+
+impl IsTerminal for Pipe {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdoutStream for Pipe {
+    fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
+        Box::new(self.clone())
+    }
+
+    fn p2_stream(&self) -> Box<dyn OutputStream> {
+        Box::new(self.clone())
+    }
+}
+
+#[async_trait]
+impl OutputStream for Pipe {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        lock(&self.sink).write(self.stream, &bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        Ok(WINDOW)
+    }
+}
+
+#[async_trait]
+impl Pollable for Pipe {
+    async fn ready(&mut self) {}
+}
+
+impl AsyncWrite for Pipe {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
+        lock(&self.sink).write(self.stream, bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_escaped() {
+        assert_eq!(printable("a\tb"), "a\tb");
+        assert_eq!(printable("a\nb\u{1b}[0m"), "a\\nb\\u{1b}[0m");
+    }
+
+    #[test]
+    fn the_tail_of_stderr_is_kept_though_the_budget_is_spent() {
+        let output = Output::new("c".into(), 100);
+        let mut pipe = output.stream(Stream::Stderr);
+        for i in 0..1000 {
+            pipe.write(format!("line {i}\n").into()).unwrap();
+        }
+        assert!(output.stderr_tail().ends_with("line 999"));
+        assert!(output.stderr_tail().len() <= MAX_TAIL);
+        assert!(lock(&output.0).dropping);
+        output.renew();
+        assert_eq!(output.stderr_tail(), "");
+        assert!(!lock(&output.0).dropping);
+    }
+
+    #[test]
+    fn unended_lines_are_bounded() {
+        let output = Output::new("c".into(), 1 << 20);
+        let mut pipe = output.stream(Stream::Stdout);
+        pipe.write(vec![b'x'; 3 * MAX_LINE + 5].into()).unwrap();
+        assert_eq!(lock(&output.0).stdout.len(), 5);
+        output.flush();
+        assert!(lock(&output.0).stdout.is_empty());
+    }
+}

@@ -1,0 +1,149 @@
+//! A handler's file, watched: a new module is swapped in once its file holds still and loads; a bad one is
+//! refused and the old one goes on.
+
+mod file;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+use tidegate_core::sql::GuestSql;
+use tokio::sync::watch::{Receiver, Sender, channel};
+use tokio::task::JoinHandle;
+use tokio::time::{MissedTickBehavior, interval};
+
+use self::file::{Seen, Step, stamp};
+use super::{Engine, LoadError, Module};
+
+/// Between two looks at the file.
+const POLL: Duration = Duration::from_millis(250);
+
+/// The module of a consumer: what its file last held that loads.
+pub struct Handler<D: GuestSql> {
+    current: Receiver<Arc<Module<D>>>,
+    task: JoinHandle<()>,
+}
+
+impl<D: GuestSql> Handler<D> {
+    /// The module to instantiate for the next transaction.
+    pub fn current(&self) -> Arc<Module<D>> {
+        Arc::clone(&self.current.borrow())
+    }
+
+    /// Tells of each swap.
+    pub fn changed(&self) -> Receiver<Arc<Module<D>>> {
+        self.current.clone()
+    }
+
+    /// Ends the watching. A module that is loading meanwhile is dropped.
+    pub async fn stop(mut self) {
+        self.task.abort();
+        if let Err(error) = (&mut self.task).await
+            && error.is_panic()
+        {
+            tracing::error!(%error, "the watch on a handler's file panicked");
+        }
+    }
+}
+
+impl<D: GuestSql> Drop for Handler<D> {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Loads `path` and watches it from then on (through symbolic links, so that a swapped link is a change).
+pub async fn open<D: GuestSql>(engine: &Engine<D>, path: &Path) -> Result<Handler<D>, LoadError> {
+    // The stamp comes before the bytes: whatever changes in between is seen as a change.
+    let seen = Seen::new(stamp(path).await);
+    let wasm = read(path).await?;
+    let module = engine.load(&name(path), wasm).await?;
+    let (sender, current) = channel(module);
+    let watch = Watch {
+        engine: engine.clone(),
+        path: path.to_owned(),
+        refused: None,
+        sender,
+    };
+    let task = tokio::spawn(watch.run(seen));
+    Ok(Handler { current, task })
+}
+
+struct Watch<D: GuestSql> {
+    engine: Engine<D>,
+    path: PathBuf,
+    /// The digest of what was last refused, so that it is reported once.
+    refused: Option<[u8; 32]>,
+    sender: Sender<Arc<Module<D>>>,
+}
+
+impl<D: GuestSql> Watch<D> {
+    async fn run(mut self, mut seen: Seen) {
+        let mut polls = interval(POLL);
+        polls.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            polls.tick().await;
+            match seen.look(stamp(&self.path).await) {
+                Step::Nothing => {}
+                Step::Gone => tracing::warn!(
+                    handler = %self.path.display(),
+                    "the handler's file is gone; the module that is loaded goes on"
+                ),
+                Step::Changed => self.reload().await,
+            }
+        }
+    }
+
+    async fn reload(&mut self) {
+        let wasm = match read(&self.path).await {
+            Ok(wasm) => wasm,
+            Err(error) => {
+                tracing::warn!(%error, "the module that is loaded goes on");
+                return;
+            }
+        };
+        let digest: [u8; 32] = Sha256::digest(&wasm).into();
+        if digest == self.sender.borrow().digest() {
+            return;
+        }
+        match self.engine.load(&name(&self.path), wasm).await {
+            Ok(module) => self.swap(module),
+            Err(error) => self.refuse(digest, &error),
+        }
+    }
+
+    fn swap(&mut self, module: Arc<Module<D>>) {
+        self.refused = None;
+        let to = short(&module.digest());
+        let old = self.sender.send_replace(module);
+        tracing::info!(
+            handler = %self.path.display(),
+            from = short(&old.digest()),
+            to,
+            "a new module takes over at the next batch"
+        );
+    }
+
+    fn refuse(&mut self, digest: [u8; 32], error: &LoadError) {
+        if self.refused.replace(digest) != Some(digest) {
+            let loaded = short(&self.sender.borrow().digest());
+            tracing::error!(%error, refused = short(&digest), loaded, "the module that is loaded goes on");
+        }
+    }
+}
+
+async fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
+    tokio::fs::read(path).await.map_err(|e| LoadError::Read {
+        path: name(path),
+        reason: e.to_string(),
+    })
+}
+
+fn name(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn short(digest: &[u8; 32]) -> String {
+    hex::encode(&digest[..6])
+}
