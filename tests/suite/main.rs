@@ -7,3 +7,10 @@
 )]
 
 mod harness;
+//! The suites, one module a concern.
+
+mod engine_calls;
+mod engine_fake;
+mod engine_limits;
+mod engine_load;
+mod engine_watch;

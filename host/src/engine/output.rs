@@ -1,16 +1,14 @@
 //! What a guest says: stdout and stderr line by line, and its own log lines, as log events of ours, bounded.
 
-use std::borrow::Cow;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+mod pipe;
+mod text;
 
-use bytes::Bytes;
-use tokio::io::AsyncWrite;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use tracing::Level;
-use wasmtime_wasi::async_trait;
-use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
-use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
+
+use self::pipe::Pipe;
+use self::text::{cut, emit, printable, render};
 
 /// A longer line is cut into several.
 const MAX_LINE: usize = 4 << 10;
@@ -18,9 +16,6 @@ const MAX_LINE: usize = 4 << 10;
 const LINE_COST: usize = 32;
 /// The last bytes of stderr that a trap's text quotes.
 const MAX_TAIL: usize = 2 << 10;
-const MAX_FIELDS: usize = 32;
-/// Bytes a guest may write to a stream at once.
-const WINDOW: usize = 64 << 10;
 
 /// Which of a guest's streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,10 +42,7 @@ impl Output {
 
     /// A WASI stream that writes here.
     pub(super) fn stream(&self, stream: Stream) -> Pipe {
-        Pipe {
-            sink: Arc::clone(&self.0),
-            stream,
-        }
+        Pipe::new(Arc::clone(&self.0), stream)
     }
 
     /// Gives the next record its budget.
@@ -174,121 +166,11 @@ impl Sink {
     }
 }
 
-fn emit(level: Level, consumer: &str, stream: &str, text: &str, fields: Option<&str>) {
-    match level {
-        Level::TRACE => tracing::trace!(target: "guest", consumer, stream, fields, "{text}"),
-        Level::DEBUG => tracing::debug!(target: "guest", consumer, stream, fields, "{text}"),
-        Level::INFO => tracing::info!(target: "guest", consumer, stream, fields, "{text}"),
-        Level::WARN => tracing::warn!(target: "guest", consumer, stream, fields, "{text}"),
-        Level::ERROR => tracing::error!(target: "guest", consumer, stream, fields, "{text}"),
-    }
-}
-
-fn render(fields: &[(String, String)]) -> String {
-    let shown = fields.iter().take(MAX_FIELDS);
-    let shown: Vec<String> = shown
-        .map(|(k, v)| format!("{}={}", printable(cut(k)), printable(cut(v))))
-        .collect();
-    let mut text = shown.join(" ");
-    if fields.len() > MAX_FIELDS {
-        text.push_str(" …");
-    }
-    text
-}
-
-fn cut(text: &str) -> &str {
-    &text[..text.floor_char_boundary(MAX_LINE)]
-}
-
-/// `text` with its control characters escaped: a guest cannot forge a line or drive a terminal.
-fn printable(text: &str) -> Cow<'_, str> {
-    let hidden = |c: char| c.is_control() && c != '\t';
-    if !text.contains(hidden) {
-        return Cow::Borrowed(text);
-    }
-    let mut escaped = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        if hidden(c) {
-            escaped.extend(c.escape_default());
-        } else {
-            escaped.push(c);
-        }
-    }
-    Cow::Owned(escaped)
-}
-
-/// One of a guest's streams. Always ready: what is beyond the budget is dropped, not waited for.
-#[derive(Clone)]
-pub(super) struct Pipe {
-    sink: Arc<Mutex<Sink>>,
-    stream: Stream,
-}
-
-impl IsTerminal for Pipe {
-    fn is_terminal(&self) -> bool {
-        false
-    }
-}
-
-impl StdoutStream for Pipe {
-    fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
-        Box::new(self.clone())
-    }
-
-    fn p2_stream(&self) -> Box<dyn OutputStream> {
-        Box::new(self.clone())
-    }
-}
-
-#[async_trait]
-impl OutputStream for Pipe {
-    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        lock(&self.sink).write(self.stream, &bytes);
-        Ok(())
-    }
-
-    fn flush(&mut self) -> StreamResult<()> {
-        Ok(())
-    }
-
-    fn check_write(&mut self) -> StreamResult<usize> {
-        Ok(WINDOW)
-    }
-}
-
-#[async_trait]
-impl Pollable for Pipe {
-    async fn ready(&mut self) {}
-}
-
-impl AsyncWrite for Pipe {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<std::io::Result<usize>> {
-        lock(&self.sink).write(self.stream, bytes);
-        Poll::Ready(Ok(bytes.len()))
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use wasmtime_wasi::p2::OutputStream;
 
-    #[test]
-    fn control_characters_are_escaped() {
-        assert_eq!(printable("a\tb"), "a\tb");
-        assert_eq!(printable("a\nb\u{1b}[0m"), "a\\nb\\u{1b}[0m");
-    }
+    use super::*;
 
     #[test]
     fn the_tail_of_stderr_is_kept_though_the_budget_is_spent() {

@@ -18,6 +18,8 @@ use super::{Engine, LoadError, Module};
 
 /// Between two looks at the file.
 const POLL: Duration = Duration::from_millis(250);
+/// A larger file is refused unread; the largest toolchain's components hold under 20 MB.
+const MAX_FILE: u64 = 256 << 20;
 
 /// The module of a consumer: what its file last held that loads.
 pub struct Handler<D: GuestSql> {
@@ -134,10 +136,23 @@ impl<D: GuestSql> Watch<D> {
 }
 
 async fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
-    tokio::fs::read(path).await.map_err(|e| LoadError::Read {
+    let refuse = |reason: String| LoadError::Read {
         path: name(path),
-        reason: e.to_string(),
-    })
+        reason,
+    };
+    let found = tokio::fs::metadata(path).await;
+    let found = found.map_err(|e| refuse(e.to_string()))?;
+    if !found.is_file() {
+        return Err(refuse("it is not a regular file".into()));
+    }
+    if found.len() > MAX_FILE {
+        let (bytes, most) = (found.len(), MAX_FILE);
+        return Err(refuse(format!(
+            "it holds {bytes} bytes; a handler may hold {most}"
+        )));
+    }
+    let wasm = tokio::fs::read(path).await;
+    wasm.map_err(|e| refuse(e.to_string()))
 }
 
 fn name(path: &Path) -> String {
