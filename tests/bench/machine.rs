@@ -94,6 +94,16 @@ fn kafka_version() -> Option<String> {
         })
 }
 
+/// The load average of the last minute; 0 where the system does not tell.
+pub(crate) fn load() -> f64 {
+    let averages = first_line("/proc/loadavg");
+    averages
+        .split(' ')
+        .next()
+        .and_then(|load| load.parse().ok())
+        .unwrap_or(0.0)
+}
+
 /// The median time of an fdatasync after 8 KiB, in milliseconds, on the disk that holds `dir`.
 pub(crate) async fn fdatasync_ms(dir: &Path) -> Result<f64> {
     let file = dir.join("fdatasync.probe");

@@ -62,6 +62,8 @@ pub(crate) struct Measurement {
     pub(crate) round: usize,
     /// Median time of an fdatasync of 8 KiB just before, in milliseconds.
     pub(crate) fdatasync_ms: f64,
+    /// The load average of one minute just before: what ran a moment ago counts too, so 0 is not to be had.
+    pub(crate) load: f64,
     /// What was counted and how long it took.
     pub(crate) run: Run,
     /// What the tables say afterwards.
@@ -79,7 +81,7 @@ impl fmt::Display for Measurement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "round {} {:<8} {:>8.0} records/s ({} in {:.2} s, {:.0} a transaction) fdatasync {:.2} ms; {}",
+            "round {} {:<8} {:>8.0} records/s ({} in {:.2} s, {:.0} a transaction) fdatasync {:.2} ms, load {:.1}; {}",
             self.round + 1,
             self.peer.name(),
             self.run.rate(),
@@ -87,6 +89,7 @@ impl fmt::Display for Measurement {
             self.run.seconds,
             self.books.mean_batch(),
             self.fdatasync_ms,
+            self.load,
             self.books
         )
     }
@@ -102,6 +105,7 @@ pub(crate) async fn measure(
     let env = test_env(&format!("bench_{}_{}", peer.name(), round + 1)).await;
     tables::create(&env.db).await;
     let fdatasync_ms = machine::fdatasync_ms(env.dir()).await?;
+    let load = machine::load();
     let job = Job {
         env: &env,
         topic,
@@ -121,6 +125,7 @@ pub(crate) async fn measure(
         peer,
         round,
         fdatasync_ms,
+        load,
         run,
         books: books::audit(&env.db, peer, workload.len(), expected).await?,
     })

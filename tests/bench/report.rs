@@ -164,7 +164,8 @@ fn measurement(measured: &Measurement) -> Value {
         "peer": measured.peer.name(), "round": measured.round + 1,
         "records_per_second": measured.run.rate(),
         "records_counted": measured.run.records, "seconds": measured.run.seconds,
-        "fdatasync_ms": measured.fdatasync_ms, "records_per_transaction": books.mean_batch(),
+        "fdatasync_ms": measured.fdatasync_ms, "load": measured.load,
+        "records_per_transaction": books.mean_batch(),
         "books": {
             "balanced": measured.balanced(), "claims": books.claims,
             "expected_sum": books.expected, "actual_sum": books.actual,
