@@ -76,7 +76,7 @@ fn try_start(libs: &Path, fronts: &[u16], attempt: u32) -> Result<Broker, String
     let (own, behind) = free.split_at(2);
     let file = dir.join("server.properties");
     paths::write(&file, &properties(&dir, own, behind, fronts));
-    format_storage(libs, &file)?;
+    format_storage(libs, &file, &dir.join("data"))?;
     run(libs, &file, &dir.join("broker.log"))?;
     Ok(Broker {
         port: own[0],
@@ -108,7 +108,7 @@ fn properties(dir: &Path, own: &[u16], behind: &[u16], fronts: &[u16]) -> String
     format!(
         "{SETTINGS}listeners={listeners}\nadvertised.listeners={advertised}\n\
          listener.security.protocol.map={protocols}\n\
-         controller.quorum.bootstrap.servers=127.0.0.1:{controller}\nlog.dirs={}\n",
+         controller.quorum.voters=1@127.0.0.1:{controller}\nlog.dirs={}\n",
         dir.join("data").display()
     )
 }
@@ -134,9 +134,39 @@ fn java(libs: &Path) -> Command {
     command
 }
 
-fn format_storage(libs: &Path, file: &Path) -> Result<(), String> {
+/// The broker's storage is formatted once for all runs and copied: it knows no port, and a JVM start is spared.
+fn format_storage(libs: &Path, file: &Path, data: &Path) -> Result<(), String> {
+    let template = libs.with_file_name("formatted");
+    if !template.join("meta.properties").exists() {
+        run_format(libs, file)?;
+        let fresh = template.with_extension(format!("{:08x}", fastrand::u32(..)));
+        copy_files(data, &fresh)?;
+        // Another run may have been quicker: then its template is as good.
+        if std::fs::rename(&fresh, &template).is_err() {
+            std::fs::remove_dir_all(&fresh).map_err(|e| e.to_string())?;
+        }
+        return Ok(());
+    }
+    copy_files(&template, data)
+}
+
+fn copy_files(from: &Path, to: &Path) -> Result<(), String> {
+    let copy = || {
+        std::fs::create_dir_all(to)?;
+        for entry in std::fs::read_dir(from)? {
+            let entry = entry?;
+            if entry.file_type()?.is_file() {
+                std::fs::copy(entry.path(), to.join(entry.file_name()))?;
+            }
+        }
+        Ok::<(), std::io::Error>(())
+    };
+    copy().map_err(|e| format!("cannot copy {} to {}: {e}", from.display(), to.display()))
+}
+
+fn run_format(libs: &Path, file: &Path) -> Result<(), String> {
     let output = java(libs)
-        .args(["kafka.tools.StorageTool", "format", "--standalone"])
+        .args(["kafka.tools.StorageTool", "format"])
         .args(["-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c"])
         .arg(file)
         .output()

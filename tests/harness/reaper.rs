@@ -22,7 +22,7 @@ while read -r verb first second; do
 done
 for p in $procs; do kill -CONT "${p#*:}" 2>/dev/null; kill -"${p%%:*}" "${p#*:}" 2>/dev/null; done
 tries=0
-while [ $tries -lt 100 ]; do
+while [ $tries -lt 40 ]; do
   alive=""
   for p in $procs; do kill -0 "${p#*:}" 2>/dev/null && alive=1; done
   [ -n "$alive" ] || break
@@ -52,7 +52,7 @@ fn tell(line: &str) {
     assert!(matches!(told, Some(Ok(()))), "the reaper shell is gone");
 }
 
-/// Has `pid` ended by `signal` when the test process is gone (by SIGKILL 5 s later).
+/// Has `pid` ended by `signal` when the test process is gone (by SIGKILL 2 s later).
 pub(crate) fn kill_at_end(pid: u32, signal: &str) {
     tell(&format!("+ {signal} {pid}"));
 }

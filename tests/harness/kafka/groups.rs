@@ -34,12 +34,20 @@ impl Kafka {
         blocking(move || consumer.commit(&list, CommitMode::Sync)).await
     }
 
-    /// A group's committed offset, if the broker has one.
+    /// A group's committed offset, if the broker says that it has one; asks for up to 20 s until it can say.
     pub async fn group_offset(&self, group: &str, topic: &str, partition: i32) -> Option<i64> {
         let consumer = self.group(group);
-        let list = list_of(topic, partition, Offset::Invalid);
-        let found = blocking(move || consumer.committed_offsets(list, REQUEST)).await;
-        let found = found.unwrap_or_else(|e| panic!("offset of group {group}: {e}"));
+        let found = wait_for(
+            secs(20),
+            &format!("the offset of group {group}"),
+            async || {
+                let (asking, list) = (consumer.clone(), list_of(topic, partition, Offset::Invalid));
+                blocking(move || asking.committed_offsets(list, REQUEST))
+                    .await
+                    .ok()
+            },
+        )
+        .await;
         match found.find_partition(topic, partition)?.offset() {
             Offset::Offset(offset) => Some(offset),
             _ => None,

@@ -1,0 +1,41 @@
+# What one does here. `make` alone lists it. CARGO_TARGET_DIR is honoured.
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build guests test lint fmt demo bench
+
+GUESTS := guest-examples tests/guests
+
+help: ## list the recipes
+	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+setup: ## install what is missing here (compiler, PostgreSQL, Java, the test broker's jars)
+	@.ci/setup
+
+build: setup ## build the host
+	cargo build -p tidegate
+
+guests: setup ## build the example and test handlers to WebAssembly
+	@for dir in $(GUESTS); do \
+	  (cd $$dir && cargo build --release --target wasm32-wasip2 --target-dir target) || exit 1; \
+	done
+
+test: build guests ## run every test on a real Kafka broker and a real PostgreSQL
+	cargo test --workspace
+
+lint: setup ## formatting and clippy, as CI denies them
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	@for dir in $(GUESTS); do \
+	  (cd $$dir && cargo fmt --all --check && \
+	   cargo clippy --workspace --target wasm32-wasip2 --target-dir target -- -D warnings) || exit 1; \
+	done
+
+fmt: ## format all Rust sources
+	cargo fmt --all
+	@for dir in $(GUESTS); do (cd $$dir && cargo fmt --all) || exit 1; done
+
+demo: build guests ## 2,000 payments with faults and two kills; the books must balance to the cent
+	cargo run -q -p tidegate-tests --bin demo
+
+bench: build guests ## throughput against PostgreSQL alone and against a native consumer
+	cargo run -q -p tidegate-tests --bin bench
