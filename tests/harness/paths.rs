@@ -7,12 +7,14 @@ use crate::reaper;
 
 /// The root of the source tree.
 pub(crate) fn root() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().unwrap_or(package)
 }
 
 /// Cargo's target directory, as the environment says or below the root.
 pub(crate) fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+    let dir = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    root().join(dir)
 }
 
 /// This run's directory, removed when the process is gone.

@@ -168,7 +168,7 @@ impl Consumer {
     fn to_toml(&self) -> String {
         let topics = serde_json::Value::from(self.topics.clone());
         // A consumer without dedup has no section for it.
-        let off = self.sections.lines("").contains("\"dedup\" = ");
+        let off = self.sections.lines("").contains("dedup = ");
         let sections = if off {
             self.sections.without("consumer.dedup").all()
         } else {

@@ -60,6 +60,15 @@ macro_rules! plain {
 }
 plain!(bool, i32, i64, u32, u64, usize);
 
+/// A key, quoted where it must be.
+fn quoted(key: &str) -> String {
+    let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if !key.is_empty() && key.chars().all(bare) {
+        return key.to_owned();
+    }
+    key.toml()
+}
+
 /// Sections in the order of their first key, each with its keys in order; a key set twice keeps the later value.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sections(Vec<(String, Vec<(String, String)>)>);
@@ -80,7 +89,7 @@ impl Sections {
     pub(super) fn lines(&self, section: &str) -> String {
         let found = self.0.iter().find(|(name, _)| name == section);
         let keys = found.into_iter().flat_map(|(_, keys)| keys);
-        keys.map(|(key, value)| format!("{} = {value}\n", key.as_str().toml()))
+        keys.map(|(key, value)| format!("{} = {value}\n", quoted(key)))
             .collect()
     }
 
