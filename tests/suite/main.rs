@@ -6,11 +6,9 @@
     reason = "a helper of a test fails by panicking, as a test does"
 )]
 
-mod harness;
-//! The suites, one module a concern.
-
 mod engine_calls;
 mod engine_fake;
 mod engine_limits;
 mod engine_load;
 mod engine_watch;
+mod harness;
