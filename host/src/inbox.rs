@@ -1,1 +1,94 @@
 //! The inbox: all SQL.
+//!
+//! One [`Inbox`] serves a process. Batches run in a [`Transaction`] each, on a connection of a bounded pool;
+//! assignment, dead letters, look-ups and pruning are single statements. Nothing here decides: what the
+//! answers mean is `tidegate_core`'s business.
+
+mod assignment;
+mod connection;
+mod error;
+mod letters;
+mod lookup;
+mod pool;
+mod prune;
+mod schema;
+mod settings;
+mod statements;
+mod transaction;
+mod value;
+mod wall;
+
+use std::sync::Arc;
+
+use postgres_types::ToSql;
+use tidegate_core::failure::Failure;
+use tokio_postgres::Row;
+
+use crate::config::PostgresConfig;
+use pool::Pool;
+use settings::Settings;
+
+pub use error::InboxError;
+pub use letters::{LetterFilter, LetterStatus, StoredLetter};
+pub use lookup::{InboxRow, ProgressRow};
+pub use prune::PruneRule;
+pub use transaction::{BatchHead, Begun, Finish, ResultLimits, Transaction};
+pub use wall::Wall;
+
+/// Connections for what is not a batch: the relay, pruning and look-ups, so that none of them ever waits behind
+/// the batches, or the batches behind them.
+const SERVICE_CONNECTIONS: usize = 2;
+
+/// A parameter of one of the host's own statements.
+type SqlParam<'a> = &'a (dyn ToSql + Sync);
+
+/// The host's access to PostgreSQL. Cheap to clone.
+#[derive(Clone)]
+pub struct Inbox {
+    settings: Arc<Settings>,
+    batches: Pool,
+    service: Pool,
+    wall: Wall,
+}
+
+impl Inbox {
+    /// Prepares access and opens nothing yet: PostgreSQL may still be away. Errors: a URL that cannot be read or
+    /// asks for TLS.
+    pub fn new(config: &PostgresConfig, wall: Wall) -> Result<Self, InboxError> {
+        let settings = Arc::new(Settings::new(config)?);
+        Ok(Self {
+            batches: Pool::new(Arc::clone(&settings), config.max_connections)?,
+            service: Pool::new(Arc::clone(&settings), SERVICE_CONNECTIONS)?,
+            settings,
+            wall,
+        })
+    }
+
+    /// Runs one statement in a transaction of its own that may write.
+    async fn write(
+        pool: &Pool,
+        sql: &'static str,
+        params: &[SqlParam<'_>],
+    ) -> Result<Vec<Row>, Failure> {
+        let mut held = pool.get(false).await?;
+        let rows = held.write(sql, params).await?;
+        held.release();
+        Ok(rows)
+    }
+
+    /// Runs one statement on a read-only service connection.
+    async fn read(&self, sql: &'static str, params: &[SqlParam<'_>]) -> Result<Vec<Row>, Failure> {
+        let mut held = self.service.get(false).await?;
+        let rows = held.query(sql, params).await?;
+        held.release();
+        Ok(rows)
+    }
+}
+
+impl std::fmt::Debug for Inbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inbox")
+            .field("place", &self.settings.place)
+            .finish_non_exhaustive()
+    }
+}

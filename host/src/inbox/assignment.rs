@@ -1,0 +1,183 @@
+//! The progress row at assignment: registering, taking the token, placing N, acknowledging C, adopting.
+//!
+//! None of these touches `begun` and `sealed`, so the seal lets them pass.
+
+use std::sync::Arc;
+
+use tidegate_core::failure::Failure;
+use tidegate_core::progress::{LastRecord, Progress, ProgressKey};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::Inbox;
+use super::value::param::Param;
+
+const REGISTERED: &str = "SELECT partition FROM tidegate.progress WHERE consumer_name = $1 AND topic = $2 ORDER BY partition";
+
+const REGISTER: &str = r#"
+INSERT INTO tidegate.progress (consumer_name, topic, partition, "group", cluster_id, next_offset, committed)
+SELECT $1, $2, p.partition, $3, $4, p.next_offset, p.committed
+  FROM unnest($5::int[], $6::bigint[], $7::bigint[]) AS p (partition, next_offset, committed)
+ ORDER BY p.partition
+ON CONFLICT (consumer_name, topic, partition) DO NOTHING
+RETURNING partition"#;
+
+/// Waits for the row's lock: the old owner's last batch ends first.
+const TAKE_TOKEN: &str = r#"
+UPDATE tidegate.progress SET owner = $4, updated_at = now()
+ WHERE consumer_name = $1 AND topic = $2 AND partition = $3
+RETURNING "group", cluster_id, next_offset, committed, last_offset, last_timestamp_ms, last_event_id"#;
+
+const PLACE: &str = "
+UPDATE tidegate.progress SET next_offset = $5, committed = coalesce($6, committed), updated_at = now()
+ WHERE consumer_name = $1 AND topic = $2 AND partition = $3 AND owner = $4 RETURNING partition";
+
+const ACKNOWLEDGE: &str = "
+UPDATE tidegate.progress SET committed = $5, updated_at = now()
+ WHERE consumer_name = $1 AND topic = $2 AND partition = $3 AND owner = $4 RETURNING partition";
+
+const ADOPT: &str = r#"
+INSERT INTO tidegate.progress AS p (consumer_name, topic, partition, "group", cluster_id, next_offset, committed)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT (consumer_name, topic, partition) DO UPDATE
+   SET "group" = excluded."group", cluster_id = excluded.cluster_id, owner = NULL,
+       next_offset = excluded.next_offset, committed = excluded.committed, last_offset = NULL,
+       last_timestamp_ms = NULL, last_event_id = NULL, updated_at = now()"#;
+
+impl Inbox {
+    /// The partitions of a topic that a consumer has a progress row for.
+    pub async fn registered(&self, consumer: &str, topic: &str) -> Result<Vec<i32>, Failure> {
+        let mut held = self.batches.get(false).await?;
+        let rows = held.query(REGISTERED, &[&consumer, &topic]).await?;
+        held.release();
+        Ok(rows.iter().map(|row| row.get(0)).collect())
+    }
+
+    /// Writes a row for each partition (partition, N, C), insert-or-nothing, in one transaction.
+    pub async fn register(
+        &self,
+        (consumer, topic): (&str, &str),
+        group: &str,
+        cluster_id: &str,
+        positions: &[(i32, i64, Option<i64>)],
+    ) -> Result<(), Failure> {
+        let partitions = positions.iter().map(|p| p.0).collect::<Vec<_>>();
+        let next = positions.iter().map(|p| p.1).collect::<Vec<_>>();
+        let committed = positions.iter().map(|p| p.2).collect::<Vec<_>>();
+        let params: [super::SqlParam<'_>; 7] = [
+            &consumer,
+            &topic,
+            &group,
+            &cluster_id,
+            &partitions,
+            &next,
+            &committed,
+        ];
+        Self::write(&self.batches, REGISTER, &params)
+            .await
+            .map(drop)
+    }
+
+    /// Takes the token and returns the row as it then stands; none where no row exists. Waits for the row's lock up to
+    /// `lock_timeout`, then fails with SQLSTATE 55P03: the old owner is still at its last batch, ask again.
+    pub async fn take_token(
+        &self,
+        key: &ProgressKey,
+        owner: Uuid,
+    ) -> Result<Option<Progress>, Failure> {
+        let (topic, owner) = (key.source.topic.as_ref(), Param::uuid(owner));
+        let rows = Self::write(
+            &self.batches,
+            TAKE_TOKEN,
+            &[&key.consumer, &topic, &key.source.partition, &owner],
+        )
+        .await?;
+        Ok(rows.first().map(progress))
+    }
+
+    /// Writes N down, and C where one is given, while the token is ours; `false`: it is not.
+    pub async fn place(
+        &self,
+        key: &ProgressKey,
+        owner: Uuid,
+        next: i64,
+        committed: Option<i64>,
+    ) -> Result<bool, Failure> {
+        let (topic, owner) = (key.source.topic.as_ref(), Param::uuid(owner));
+        let params: [super::SqlParam<'_>; 6] = [
+            &key.consumer,
+            &topic,
+            &key.source.partition,
+            &owner,
+            &next,
+            &committed,
+        ];
+        Ok(!Self::write(&self.batches, PLACE, &params).await?.is_empty())
+    }
+
+    /// Sets C to what Kafka acknowledged, while the token is ours; `false`: it is not.
+    pub async fn acknowledge(
+        &self,
+        key: &ProgressKey,
+        owner: Uuid,
+        committed: i64,
+    ) -> Result<bool, Failure> {
+        let (topic, owner) = (key.source.topic.as_ref(), Param::uuid(owner));
+        let params: [super::SqlParam<'_>; 5] = [
+            &key.consumer,
+            &topic,
+            &key.source.partition,
+            &owner,
+            &committed,
+        ];
+        Ok(!Self::write(&self.batches, ACKNOWLEDGE, &params)
+            .await?
+            .is_empty())
+    }
+
+    /// Gives the row to a group and a log anew: N and C as given, no owner, no last record. Whoever owned it is
+    /// fenced.
+    pub async fn adopt(
+        &self,
+        key: &ProgressKey,
+        group: &str,
+        cluster_id: &str,
+        (next, committed): (i64, Option<i64>),
+    ) -> Result<(), Failure> {
+        let topic = key.source.topic.as_ref();
+        let params: [super::SqlParam<'_>; 7] = [
+            &key.consumer,
+            &topic,
+            &key.source.partition,
+            &group,
+            &cluster_id,
+            &next,
+            &committed,
+        ];
+        Self::write(&self.service, ADOPT, &params).await.map(drop)
+    }
+}
+
+fn progress(row: &Row) -> Progress {
+    let last = row.get::<_, Option<i64>>(4).map(|offset| LastRecord {
+        offset,
+        timestamp_ms: row.get(5),
+        event_id: row.get(6),
+    });
+    Progress {
+        group: row.get(0),
+        cluster_id: row.get(1),
+        next_offset: row.get(2),
+        committed: row.get(3),
+        last,
+    }
+}
+
+/// A key read back from two columns and a number.
+pub(super) fn key(consumer: String, topic: &str, partition: i32) -> ProgressKey {
+    let source = tidegate_core::record::TopicPartition {
+        topic: Arc::from(topic),
+        partition,
+    };
+    ProgressKey { consumer, source }
+}

@@ -1,0 +1,146 @@
+//! What goes wrong with PostgreSQL, in words that hold neither passwords nor values of rows.
+
+use tidegate_core::failure::Failure;
+use tokio_postgres::error::Severity;
+
+/// Why the database could not be used, outside of a batch.
+#[derive(Debug, thiserror::Error)]
+pub enum InboxError {
+    /// The URL cannot be read. Its text is a secret and stays out.
+    #[error(
+        "postgres.url cannot be read: write postgresql://user@host:port/database, special characters of a \
+         password percent-encoded"
+    )]
+    Url,
+    /// The URL asks for TLS.
+    #[error(
+        "postgres.url asks for TLS (sslmode), which this version cannot do: use sslmode=disable, over a network \
+         that you trust or a local TLS proxy"
+    )]
+    Tls,
+    /// `max_connections` is zero.
+    #[error("postgres.max_connections is 0: at least 1 connection is needed")]
+    NoConnections,
+    /// A connection could not be had or died.
+    #[error("PostgreSQL cannot be used: {0}")]
+    Unreachable(String),
+    /// The server refused a statement.
+    #[error("PostgreSQL refused: {message} (SQLSTATE {sqlstate})")]
+    Refused {
+        /// The SQLSTATE.
+        sqlstate: String,
+        /// The server's message, without its DETAIL.
+        message: String,
+    },
+    /// The schema has not been created, or is older than this binary.
+    #[error("the schema \"tidegate\" in {0} is not migrated: run `tidegate migrate`")]
+    NotMigrated(String),
+    /// The schema is newer than this binary.
+    #[error(
+        "the schema \"tidegate\" in {place} has version {found}, newer than this binary ({known}): upgrade tidegate"
+    )]
+    Newer {
+        /// Host, port and database.
+        place: String,
+        /// The version found.
+        found: i32,
+        /// The newest version this binary knows.
+        known: i32,
+    },
+    /// A migration failed; none of it was kept.
+    #[error("migrating the schema \"tidegate\" in {place} failed: {message}")]
+    Migration {
+        /// Host, port and database.
+        place: String,
+        /// What failed.
+        message: String,
+    },
+}
+
+impl From<Failure> for InboxError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Sql {
+                sqlstate, message, ..
+            } => InboxError::Refused { sqlstate, message },
+            Failure::Unreachable { message } | Failure::CommitUnknown { message } => {
+                InboxError::Unreachable(message)
+            }
+            other => InboxError::Unreachable(format!("{other:?}")),
+        }
+    }
+}
+
+impl From<InboxError> for Failure {
+    fn from(error: InboxError) -> Self {
+        match error {
+            InboxError::Refused { sqlstate, message } => Failure::Sql {
+                sqlstate,
+                message,
+                constraint: None,
+            },
+            other => Failure::Unreachable {
+                message: other.to_string(),
+            },
+        }
+    }
+}
+
+/// The most bytes of a server's message that are kept.
+const MESSAGE_BYTES: usize = 1024;
+
+/// A driver's error as a failure. A FATAL error ends the connection, whatever its code.
+pub(crate) fn failure_of(error: &tokio_postgres::Error) -> Failure {
+    match error.as_db_error() {
+        Some(db) if !is_fatal(db) => Failure::Sql {
+            sqlstate: db.code().code().to_owned(),
+            message: bounded(db.message(), MESSAGE_BYTES),
+            constraint: db.constraint().map(str::to_owned),
+        },
+        Some(db) => unreachable(format!(
+            "{} (SQLSTATE {})",
+            bounded(db.message(), MESSAGE_BYTES),
+            db.code().code()
+        )),
+        None => unreachable(chain(error)),
+    }
+}
+
+fn is_fatal(error: &tokio_postgres::error::DbError) -> bool {
+    match error.parsed_severity() {
+        Some(severity) => matches!(severity, Severity::Fatal | Severity::Panic),
+        None => matches!(error.severity(), "FATAL" | "PANIC"),
+    }
+}
+
+/// A wait that came to its deadline: the connection is as good as dead.
+pub(crate) fn overdue(what: &str, waited: std::time::Duration) -> Failure {
+    unreachable(format!("{what}: no answer within {} s", waited.as_secs()))
+}
+
+pub(crate) fn unreachable(message: String) -> Failure {
+    Failure::Unreachable { message }
+}
+
+/// An error and its causes, without saying anything twice.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let words = error.to_string();
+        if !text.contains(&words) {
+            text.push_str(": ");
+            text.push_str(&words);
+        }
+        cause = error.source();
+    }
+    bounded(&text, MESSAGE_BYTES)
+}
+
+/// At most so many bytes of a text, cut between characters.
+pub(crate) fn bounded(text: &str, bytes: usize) -> String {
+    let end = (0..=bytes.min(text.len()))
+        .rev()
+        .find(|&i| text.is_char_boundary(i));
+    text[..end.unwrap_or(0)].to_owned()
+}

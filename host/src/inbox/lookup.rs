@@ -1,0 +1,129 @@
+//! Look-ups for the commands `inbox show` and `offsets show`.
+
+use tidegate_core::failure::Failure;
+use tidegate_core::progress::{Counts, ProgressKey};
+use tokio_postgres::Row;
+
+use super::Inbox;
+use super::assignment::key;
+
+const FIND: &str = r#"
+SELECT consumer_name, topic, partition, scope, event_id, "offset", outcome, replaced, processed_at::text,
+       processed_until::text, processed_until <= now(), encode(module_digest, 'hex')
+  FROM tidegate.processed_events WHERE event_id = $1
+ ORDER BY consumer_name, scope LIMIT 1000"#;
+
+const PROGRESS: &str = r#"
+SELECT consumer_name, topic, partition, "group", cluster_id, encode(uuid_send(owner), 'hex'), next_offset, committed,
+       last_offset, updated_at::text, done, skipped, rejected, redelivered, republished, taken_over
+  FROM tidegate.progress ORDER BY consumer_name, topic, partition"#;
+
+/// A row of the inbox, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InboxRow {
+    /// Consumer, topic and partition of the record that holds the claim.
+    pub key: ProgressKey,
+    /// The scope.
+    pub scope: String,
+    /// The event's id.
+    pub event_id: String,
+    /// The offset of the record that holds the claim.
+    pub offset: i64,
+    /// `done`, `skipped` or `rejected`.
+    pub outcome: String,
+    /// The outcome of the claim that this one took over, if it did.
+    pub replaced: Option<String>,
+    /// When it was claimed, in UTC.
+    pub processed_at: String,
+    /// Until when it holds, in UTC.
+    pub processed_until: String,
+    /// Whether it has expired.
+    pub expired: bool,
+    /// The handler module, in hexadecimal.
+    pub module_digest: Option<String>,
+}
+
+/// A progress row, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgressRow {
+    /// Consumer, topic and partition.
+    pub key: ProgressKey,
+    /// The consumer group.
+    pub group: String,
+    /// The Kafka cluster.
+    pub cluster_id: String,
+    /// The owner's token, in hexadecimal.
+    pub owner: Option<String>,
+    /// N.
+    pub next_offset: i64,
+    /// C.
+    pub committed: Option<i64>,
+    /// The last record handled.
+    pub last_offset: Option<i64>,
+    /// When the row last changed, in UTC.
+    pub updated_at: String,
+    /// The counters.
+    pub counts: Counts,
+}
+
+impl Inbox {
+    /// The inbox rows of an event id, of every consumer and scope; at most 1,000.
+    pub async fn find(&self, event_id: &str) -> Result<Vec<InboxRow>, Failure> {
+        if event_id.contains('\0') {
+            return Ok(Vec::new());
+        }
+        Ok(self
+            .read(FIND, &[&event_id])
+            .await?
+            .iter()
+            .map(inbox_row)
+            .collect())
+    }
+
+    /// All progress rows.
+    pub async fn progress_rows(&self) -> Result<Vec<ProgressRow>, Failure> {
+        Ok(self
+            .read(PROGRESS, &[])
+            .await?
+            .iter()
+            .map(progress_row)
+            .collect())
+    }
+}
+
+fn inbox_row(row: &Row) -> InboxRow {
+    InboxRow {
+        key: key(row.get(0), row.get(1), row.get(2)),
+        scope: row.get(3),
+        event_id: row.get(4),
+        offset: row.get(5),
+        outcome: row.get(6),
+        replaced: row.get(7),
+        processed_at: row.get(8),
+        processed_until: row.get(9),
+        expired: row.get(10),
+        module_digest: row.get(11),
+    }
+}
+
+fn progress_row(row: &Row) -> ProgressRow {
+    let counts = Counts {
+        done: row.get(10),
+        skipped: row.get(11),
+        rejected: row.get(12),
+        redelivered: row.get(13),
+        republished: row.get(14),
+        taken_over: row.get(15),
+    };
+    ProgressRow {
+        key: key(row.get(0), row.get(1), row.get(2)),
+        group: row.get(3),
+        cluster_id: row.get(4),
+        owner: row.get(5),
+        next_offset: row.get(6),
+        committed: row.get(7),
+        last_offset: row.get(8),
+        updated_at: row.get(9),
+        counts,
+    }
+}

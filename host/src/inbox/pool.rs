@@ -1,0 +1,128 @@
+//! A bounded, fair pool of connections. A connection goes back only when its holder says that it is clean.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadpool::Runtime;
+use deadpool::managed::{
+    self, Metrics, Object, PoolError, RecycleError, RecycleResult, TimeoutType,
+};
+use tidegate_core::failure::Failure;
+
+use super::connection::Connection;
+use super::error::{InboxError, unreachable};
+use super::settings::Settings;
+
+/// How long a holder-to-be waits for a free connection.
+const SLOT_WAIT: Duration = Duration::from_secs(30);
+
+/// Opens connections for the pool.
+pub(crate) struct Manager(Arc<Settings>);
+
+impl managed::Manager for Manager {
+    type Type = Connection;
+    type Error = InboxError;
+
+    async fn create(&self) -> Result<Connection, InboxError> {
+        Connection::open(&self.0).await
+    }
+
+    async fn recycle(&self, connection: &mut Connection, _: &Metrics) -> RecycleResult<InboxError> {
+        match connection.client.is_closed() {
+            true => Err(RecycleError::message("the connection died while idle")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The pool. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Pool {
+    inner: managed::Pool<Manager>,
+    settings: Arc<Settings>,
+}
+
+impl Pool {
+    pub(crate) fn new(settings: Arc<Settings>, size: usize) -> Result<Self, InboxError> {
+        if size == 0 {
+            return Err(InboxError::NoConnections);
+        }
+        let inner = managed::Pool::builder(Manager(Arc::clone(&settings)))
+            .max_size(size)
+            .wait_timeout(Some(SLOT_WAIT))
+            .runtime(Runtime::Tokio1)
+            .build()
+            .map_err(|e| InboxError::Unreachable(e.to_string()))?;
+        Ok(Self { inner, settings })
+    }
+
+    /// Takes a connection, in the order of asking. `fresh` asks for one that was opened just now.
+    pub(crate) async fn get(&self, fresh: bool) -> Result<Held, Failure> {
+        let slot = self.inner.get().await.map_err(|e| self.words(e))?;
+        let used = Object::metrics(&slot).recycle_count > 0;
+        let mut held = Held(Some(slot));
+        if fresh && used {
+            // The old one first: the server may have no room for both.
+            held.cut();
+            *held = Connection::open(&self.settings).await?;
+        }
+        Ok(held)
+    }
+
+    fn words(&self, error: PoolError<InboxError>) -> Failure {
+        match error {
+            PoolError::Backend(error) => error.into(),
+            PoolError::Timeout(TimeoutType::Wait) => unreachable(format!(
+                "all {} connections (postgres.max_connections) were taken for {} s",
+                self.inner.status().max_size,
+                SLOT_WAIT.as_secs()
+            )),
+            error => unreachable(error.to_string()),
+        }
+    }
+}
+
+/// A connection out of the pool. Dropped without [`Held::release`], it is cut and never seen again: whoever was
+/// cancelled half-way may have left a transaction open.
+pub(crate) struct Held(Option<Object<Manager>>);
+
+impl Held {
+    /// Gives the connection back.
+    pub(crate) fn release(mut self) {
+        self.0 = None;
+    }
+
+    /// Rolls back and gives the connection back; one that cannot is cut.
+    pub(crate) async fn roll_back(self) {
+        if self.command("ROLLBACK").await.is_ok() {
+            self.release();
+        }
+    }
+}
+
+impl Deref for Held {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.0
+            .as_ref()
+            .expect("a held connection is there until it is released")
+    }
+}
+
+impl DerefMut for Held {
+    fn deref_mut(&mut self) -> &mut Connection {
+        self.0
+            .as_mut()
+            .expect("a held connection is there until it is released")
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(slot) = self.0.take() {
+            drop(Object::take(slot));
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! How connections are opened and what holds on every session.
+
+use std::time::Duration;
+
+use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
+
+use super::error::InboxError;
+use crate::config::PostgresConfig;
+
+/// How much longer than the server's own time-out the host waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long the server lets a transaction stand idle, at least.
+const IDLE_IN_TRANSACTION: Duration = Duration::from_secs(60);
+
+/// What every connection is opened with.
+pub(crate) struct Settings {
+    pub(crate) driver: tokio_postgres::Config,
+    /// Host, port and database, for messages; never the password.
+    pub(crate) place: String,
+    /// How long opening a connection may take.
+    pub(crate) connect_timeout: Duration,
+    /// How long an answer may take before the connection counts as dead.
+    pub(crate) patience: Duration,
+    /// What is set on each session.
+    pub(crate) session: String,
+}
+
+impl Settings {
+    pub(crate) fn new(config: &PostgresConfig) -> Result<Self, InboxError> {
+        let mut driver = parse(&config.url)?;
+        driver
+            .application_name("tidegate")
+            .connect_timeout(config.connect_timeout)
+            .keepalives(true)
+            .keepalives_idle(Duration::from_secs(30))
+            .keepalives_interval(Duration::from_secs(10))
+            .keepalives_retries(3)
+            .tcp_user_timeout(config.statement_timeout + PATIENCE);
+        if driver.get_hosts().len() > 1 {
+            // Of several servers only the primary can take a batch.
+            driver.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        }
+        Ok(Self {
+            place: place(&driver),
+            connect_timeout: config.connect_timeout,
+            patience: config.statement_timeout + PATIENCE,
+            session: session(config),
+            driver,
+        })
+    }
+}
+
+fn parse(url: &str) -> Result<tokio_postgres::Config, InboxError> {
+    if ["sslmode=verify-ca", "sslmode=verify-full"]
+        .iter()
+        .any(|mode| url.contains(mode))
+    {
+        return Err(InboxError::Tls);
+    }
+    let driver = url
+        .parse::<tokio_postgres::Config>()
+        .map_err(|_| InboxError::Url)?;
+    match driver.get_ssl_mode() {
+        SslMode::Require => Err(InboxError::Tls),
+        _ if driver.get_hosts().is_empty() && driver.get_hostaddrs().is_empty() => {
+            Err(InboxError::Url)
+        }
+        _ => Ok(driver),
+    }
+}
+
+fn place(driver: &tokio_postgres::Config) -> String {
+    let names = driver.get_hosts().iter().map(|host| match host {
+        Host::Tcp(name) => name.clone(),
+        Host::Unix(path) => path.display().to_string(),
+    });
+    let addresses = driver
+        .get_hostaddrs()
+        .iter()
+        .map(std::net::IpAddr::to_string);
+    let hosts = names.chain(addresses).collect::<Vec<_>>().join(",");
+    let ports = driver
+        .get_ports()
+        .iter()
+        .map(u16::to_string)
+        .collect::<Vec<_>>()
+        .join(",");
+    let port = if ports.is_empty() {
+        "5432".to_owned()
+    } else {
+        ports
+    };
+    format!(
+        "{hosts}:{port}/{}",
+        driver
+            .get_dbname()
+            .or(driver.get_user())
+            .unwrap_or_default()
+    )
+}
+
+/// A session can write only in a transaction that begins READ WRITE: after a guest's ROLLBACK nothing can. An
+/// acknowledged commit is on disk. Values print the one way that the host parses.
+fn session(config: &PostgresConfig) -> String {
+    let millis = |timeout: Duration| timeout.as_millis().to_string();
+    let idle = IDLE_IN_TRANSACTION.max(config.statement_timeout * 2);
+    let values = [
+        ("default_transaction_read_only", "on".to_owned()),
+        (
+            "default_transaction_isolation",
+            "'read committed'".to_owned(),
+        ),
+        ("statement_timeout", millis(config.statement_timeout)),
+        ("lock_timeout", millis(config.lock_timeout)),
+        ("idle_in_transaction_session_timeout", millis(idle)),
+        ("synchronous_commit", "on".to_owned()),
+        ("standard_conforming_strings", "on".to_owned()),
+        ("client_encoding", "'UTF8'".to_owned()),
+        ("DateStyle", "'ISO, YMD'".to_owned()),
+        ("TimeZone", "'UTC'".to_owned()),
+        ("IntervalStyle", "'postgres'".to_owned()),
+        ("extra_float_digits", "1".to_owned()),
+        ("bytea_output", "'hex'".to_owned()),
+    ];
+    values
+        .map(|(name, value)| format!("SET {name} = {value};"))
+        .join(" ")
+}
+
+/// Lets the server notice within a second that the host is gone. Not every platform can: it may be refused.
+pub(crate) const WATCH_CLIENT: &str = "SET client_connection_check_interval = '1s'";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tls_is_refused_and_no_password_shows() {
+        assert!(matches!(
+            parse("postgresql://a:s3cret@h/db?sslmode=require"),
+            Err(InboxError::Tls)
+        ));
+        assert!(matches!(
+            parse("postgresql://h/db?sslmode=verify-full"),
+            Err(InboxError::Tls)
+        ));
+        let error = parse("postgresql://a:s3?cret@h/db").expect_err("an unescaped question mark");
+        assert!(!format!("{error} {error:?}").contains("cret"));
+        let driver = parse("postgresql://a:s3cret@h:6000/db").expect("a good URL");
+        assert_eq!(place(&driver), "h:6000/db");
+    }
+}

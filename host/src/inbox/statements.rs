@@ -1,0 +1,53 @@
+//! Prepared statements of one connection, by text.
+//!
+//! The host's own are few and stay. A guest's are bounded: dropping the one used longest ago closes it on the
+//! server.
+
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+
+use lru::LruCache;
+use tokio_postgres::Statement;
+
+/// The most guest statements a connection keeps.
+const GUEST_STATEMENTS: NonZeroUsize = NonZeroUsize::new(256).expect("256 is not zero");
+
+/// A guest's statement, prepared.
+#[derive(Clone)]
+pub(crate) struct Prepared {
+    /// As the guest wrote it.
+    pub(crate) plain: Statement,
+    /// Wrapped so that columns of types without a value of their own come as text; where there are such.
+    pub(crate) as_text: Option<Statement>,
+}
+
+/// A connection's statements.
+pub(crate) struct Statements {
+    host: HashMap<&'static str, Statement>,
+    guest: LruCache<String, Prepared>,
+}
+
+impl Statements {
+    pub(crate) fn new() -> Self {
+        Self {
+            host: HashMap::new(),
+            guest: LruCache::new(GUEST_STATEMENTS),
+        }
+    }
+
+    pub(crate) fn host(&self, sql: &'static str) -> Option<Statement> {
+        self.host.get(sql).cloned()
+    }
+
+    pub(crate) fn keep_host(&mut self, sql: &'static str, statement: Statement) {
+        self.host.insert(sql, statement);
+    }
+
+    pub(crate) fn guest(&mut self, sql: &str) -> Option<Prepared> {
+        self.guest.get(sql).cloned()
+    }
+
+    pub(crate) fn keep_guest(&mut self, sql: String, prepared: Prepared) {
+        self.guest.put(sql, prepared);
+    }
+}

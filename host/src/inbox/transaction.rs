@@ -1,0 +1,233 @@
+//! A batch's transaction: fence, claims, guest statements, proof, commit.
+//!
+//! Invariants:
+//! - Nothing commits but through [`Transaction::commit`], and there only after the final update proved that this
+//!   is still the transaction that the fence began.
+//! - The breaker is the earliest offset known to have failed; SQLSTATE 25P02 is never a cause.
+//! - Dropped half-way, the connection is cut, so the server rolls back.
+
+mod begin;
+mod claim;
+mod finish;
+mod guest;
+mod ledger;
+mod letters;
+mod rows;
+
+use std::future::Future;
+use std::time::Duration;
+
+use tidegate_core::claim::{ClaimRequest, Claimed, EventId};
+use tidegate_core::failure::{Broken, Failure};
+use tidegate_core::letter::Letter;
+use tidegate_core::limits::{GuestLimits, Limit};
+use tidegate_core::outcome::Outcome;
+use tidegate_core::progress::{Counts, LastRecord, ProgressKey};
+use tokio::time::timeout;
+use tokio_postgres::NoTls;
+use uuid::Uuid;
+
+use super::error::overdue;
+use super::pool::Held;
+use super::wall::Wall;
+use ledger::{Ledger, is_unusable};
+
+/// What a batch begins with.
+#[derive(Clone, Debug)]
+pub struct BatchHead {
+    /// The progress row.
+    pub key: ProgressKey,
+    /// The token that this host took at assignment.
+    pub owner: Uuid,
+    /// N as this host knows it.
+    pub expected: i64,
+    /// The ids to claim; each scope and id once.
+    pub claims: Vec<ClaimRequest>,
+    /// The handler module, sha256 of its bytes.
+    pub module_digest: Option<[u8; 32]>,
+}
+
+/// How beginning a batch went.
+#[derive(Debug)]
+pub enum Begun {
+    /// The transaction is open; the answers stand in the order of the claims.
+    Open(Box<Transaction>, Vec<Claimed>),
+    /// Still ours, but N is this: an earlier commit whose answer was lost has landed.
+    Landed(i64),
+    /// Another host owns the partition, or the row is gone.
+    Fenced,
+}
+
+/// What a batch ends with.
+#[derive(Clone, Debug)]
+pub struct Finish {
+    /// The new N.
+    pub next_offset: i64,
+    /// C, if Kafka acknowledged another since the last batch.
+    pub committed: Option<i64>,
+    /// The last record handled, if any was.
+    pub last: Option<LastRecord>,
+    /// What to add to the counters.
+    pub counts: Counts,
+    /// Scope, id and outcome of the claimed records that are not done.
+    pub outcomes: Vec<(String, EventId, Outcome)>,
+    /// Dead letters and their ids.
+    pub letters: Vec<(String, Letter)>,
+    /// Scope and id of the events whose open letters this batch supersedes.
+    pub superseded: Vec<(String, EventId)>,
+    /// The handler module that rejected the letters.
+    pub module_digest: Option<[u8; 32]>,
+    /// The Kafka cluster.
+    pub cluster_id: String,
+}
+
+/// The most that one query may return.
+#[derive(Clone, Copy, Debug)]
+pub struct ResultLimits {
+    /// Rows.
+    pub rows: usize,
+    /// Bytes.
+    pub bytes: usize,
+}
+
+/// An open batch.
+pub struct Transaction {
+    held: Held,
+    key: ProgressKey,
+    owner: Uuid,
+    /// The row's `begun` as the fence raised it.
+    begun: i64,
+    wall: Wall,
+    ledger: Ledger,
+    limits: ResultLimits,
+    /// The record whose guest runs now.
+    current: Option<i64>,
+    calls: u32,
+    /// A call is being answered. Found set by the next one, its future was dropped half-way.
+    in_call: bool,
+}
+
+/// How long cancelling an abandoned statement may take.
+const CANCEL_WAIT: Duration = Duration::from_secs(2);
+
+impl Transaction {
+    fn new(held: Held, key: ProgressKey, owner: Uuid, (begun, wall): (i64, Wall)) -> Self {
+        let guest = GuestLimits::default();
+        Self {
+            held,
+            key,
+            owner,
+            begun,
+            wall,
+            ledger: Ledger::default(),
+            limits: ResultLimits {
+                rows: guest.result_rows,
+                bytes: guest.result_bytes,
+            },
+            current: None,
+            calls: 0,
+            in_call: false,
+        }
+    }
+
+    /// Sets what one query of a guest may return; the defaults are those of [`GuestLimits`].
+    pub fn limit_results(&mut self, limits: ResultLimits) {
+        self.limits = limits;
+    }
+
+    /// Names the record whose guest runs from now on.
+    pub fn enter(&mut self, offset: i64) {
+        self.current = Some(offset);
+        self.calls = 0;
+        self.ledger.enter(offset);
+    }
+
+    /// Database calls of the current record so far, refused ones included.
+    pub fn calls(&self) -> u32 {
+        self.calls
+    }
+
+    /// The earliest failure known, without waiting.
+    pub fn failure(&self) -> Option<&Broken> {
+        self.ledger.failure()
+    }
+
+    /// Waits for every staged result; returns the earliest failure.
+    pub async fn drain(&mut self) -> Option<Broken> {
+        if self.in_call {
+            // The wall limit alone drops a call half-way. Its statement may still run: no use to wait.
+            self.fail(Failure::Limit(Limit::Wall));
+        } else {
+            self.drain_window().await;
+            self.probe().await;
+        }
+        self.ledger.failure().cloned()
+    }
+
+    /// Rolls back. Cancels what an abandoned call left running; a connection in doubt is cut.
+    pub async fn rollback(self: Box<Self>) {
+        let doubtful = self.in_call || self.ledger.failure().is_some_and(is_unusable);
+        if self.in_call {
+            let cancel = self.held.client.cancel_token();
+            timeout(CANCEL_WAIT, cancel.cancel_query(NoTls)).await.ok();
+        }
+        if !doubtful {
+            let Self { held, .. } = *self;
+            held.roll_back().await;
+        }
+    }
+
+    /// Notes a failure of the current record.
+    fn fail(&mut self, failure: Failure) {
+        self.ledger.note(Broken {
+            offset: self.current,
+            failure,
+        });
+    }
+
+    async fn drain_window(&mut self) {
+        while !self.ledger.is_idle() {
+            let patience = self.held.patience;
+            if timeout(patience, self.ledger.settle_one()).await.is_err() {
+                self.ledger.lost(overdue("a staged statement", patience));
+                return;
+            }
+        }
+    }
+
+    /// Waits for an answer, to the deadline, and takes in staged results meanwhile: the driver stops delivering
+    /// while an earlier result is not taken.
+    async fn attend<T>(&mut self, what: &str, work: impl Future<Output = T>) -> Result<T, Failure> {
+        let patience = self.held.patience;
+        match timeout(patience, self.ledger.beside(work)).await {
+            Ok(answer) => Ok(answer),
+            Err(_) => Err(overdue(what, patience)),
+        }
+    }
+
+    /// After the server refused a statement: are we still in the transaction that it aborted? There every
+    /// statement fails with 25P02; one that succeeds proves that the guest has ended our transaction.
+    async fn probe(&mut self) {
+        if !self.ledger.take_suspicion() {
+            return;
+        }
+        let client = std::sync::Arc::clone(&self.held.client);
+        let probe = client.batch_execute("SELECT pg_current_xact_id_if_assigned()");
+        match self.attend("a statement", probe).await {
+            Ok(Ok(())) => self
+                .ledger
+                .escaped("a statement succeeded after another had failed"),
+            Ok(Err(error)) => self.ledger.probed(&error),
+            Err(failure) => self.ledger.lost(failure),
+        }
+    }
+}
+
+impl std::fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Transaction")
+            .field("key", &self.key)
+            .field("begun", &self.begun)
+            .finish_non_exhaustive()
+    }
+}

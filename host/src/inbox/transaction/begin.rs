@@ -1,0 +1,141 @@
+//! Beginning a batch: one flight of BEGIN, fence and claim.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tidegate_core::claim::Claimed;
+use tidegate_core::failure::Failure;
+use tokio_postgres::{Client, Row, Statement};
+
+use super::claim::{CLAIM, Claims, key_of};
+use super::{BatchHead, Begun, Transaction};
+use crate::inbox::Inbox;
+use crate::inbox::connection::{Connection, Sent, send};
+use crate::inbox::pool::Held;
+use crate::inbox::value::param::Param;
+
+/// Constraints become immediate before the fence arms the seal trigger: a record succeeds or fails as it would
+/// alone, and only the seal waits for the end.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET CONSTRAINTS ALL IMMEDIATE; \
+    SET CONSTRAINTS tidegate.progress_seal DEFERRED";
+
+const FENCE: &str = "UPDATE tidegate.progress SET begun = begun + 1 \
+    WHERE consumer_name = $1 AND topic = $2 AND partition = $3 AND owner = $4 AND next_offset = $5 \
+    RETURNING begun";
+
+const POSITION: &str = "SELECT next_offset FROM tidegate.progress \
+    WHERE consumer_name = $1 AND topic = $2 AND partition = $3 AND owner = $4";
+
+type Answered<T> = Sent<Result<T, tokio_postgres::Error>>;
+
+/// What the opening flight brought back; no `begun` where the fence matched no row.
+struct Opened {
+    begun: Option<i64>,
+    claimed: Vec<Claimed>,
+}
+
+impl Inbox {
+    /// Begins a batch. `fresh` asks for a connection opened just now, with empty caches. Errors: no connection, or
+    /// the server refused (a lock not had in time, for one); nothing is left open.
+    pub async fn begin(&self, head: &BatchHead, fresh: bool) -> Result<Begun, Failure> {
+        let mut held = self.batches.get(fresh).await?;
+        match open(&mut held, head).await {
+            Ok(Opened {
+                begun: Some(begun),
+                claimed,
+            }) => {
+                let parts = (begun, self.wall);
+                let transaction = Transaction::new(held, head.key.clone(), head.owner, parts);
+                Ok(Begun::Open(Box::new(transaction), claimed))
+            }
+            Ok(Opened { begun: None, .. }) => outside(held, head).await,
+            Err(failure) => {
+                if matches!(failure, Failure::Sql { .. }) {
+                    held.roll_back().await;
+                }
+                Err(failure)
+            }
+        }
+    }
+}
+
+/// The fence matched no row: why?
+async fn outside(mut held: Held, head: &BatchHead) -> Result<Begun, Failure> {
+    held.command("ROLLBACK").await?;
+    let (key, owner) = (&head.key, Param::uuid(head.owner));
+    let topic = key.source.topic.as_ref();
+    let rows = held
+        .query(
+            POSITION,
+            &[&key.consumer, &topic, &key.source.partition, &owner],
+        )
+        .await?;
+    held.release();
+    Ok(match rows.first() {
+        Some(row) => Begun::Landed(row.get(0)),
+        None => Begun::Fenced,
+    })
+}
+
+async fn open(connection: &mut Connection, head: &BatchHead) -> Result<Opened, Failure> {
+    let fence = connection.host(FENCE).await?;
+    let claim = connection.host(CLAIM).await?;
+    let begin = send_begin(Arc::clone(&connection.client));
+    let fence = send_fence(Arc::clone(&connection.client), fence, head);
+    let claim = (!head.claims.is_empty())
+        .then(|| send_claim(Arc::clone(&connection.client), claim, Claims::of(head)));
+    connection.answer("BEGIN", begin).await?;
+    let fenced = connection.answer("the fence", fence).await?;
+    let claimed = match claim {
+        Some(claim) => connection.answer("the claim", claim).await?,
+        None => Vec::new(),
+    };
+    Ok(Opened {
+        begun: fenced.first().map(|row| row.get(0)),
+        claimed: in_order(head, &claimed),
+    })
+}
+
+fn send_begin(client: Arc<Client>) -> Answered<()> {
+    send(async move { client.batch_execute(BEGIN).await })
+}
+
+fn send_fence(client: Arc<Client>, fence: Statement, head: &BatchHead) -> Answered<Vec<Row>> {
+    let (key, owner, expected) = (head.key.clone(), Param::uuid(head.owner), head.expected);
+    send(async move {
+        let (topic, partition) = (key.source.topic.as_ref(), key.source.partition);
+        client
+            .query(
+                &fence,
+                &[&key.consumer, &topic, &partition, &owner, &expected],
+            )
+            .await
+    })
+}
+
+fn send_claim(client: Arc<Client>, claim: Statement, claims: Claims) -> Answered<Vec<Row>> {
+    send(async move { client.query(&claim, &claims.params()).await })
+}
+
+/// The answers in the order of the claims; an id that did not come back is another's.
+fn in_order(head: &BatchHead, rows: &[Row]) -> Vec<Claimed> {
+    let taken = rows
+        .iter()
+        .map(|row| {
+            (
+                (row.get::<_, &str>(0), row.get::<_, &str>(1)),
+                row.get::<_, Option<&str>>(2),
+            )
+        })
+        .collect::<HashMap<_, _>>();
+    let answer = |id| match taken.get(&id) {
+        None => Claimed::Duplicate,
+        Some(None) => Claimed::New,
+        Some(Some("rejected")) => Claimed::Supersedes,
+        Some(Some(_)) => Claimed::TakenOver,
+    };
+    head.claims
+        .iter()
+        .map(|claim| answer(key_of(claim)))
+        .collect()
+}

@@ -1,0 +1,156 @@
+//! Claiming ids: one statement a batch, sorted, on the database's clock.
+
+use std::collections::HashMap;
+
+use tidegate_core::claim::{ClaimRequest, DuplicateKind};
+use tidegate_core::failure::Broken;
+
+use super::{BatchHead, Transaction};
+use crate::inbox::SqlParam;
+use crate::inbox::connection::Connection;
+
+/// Takes what is new, what has expired, and what another record of the event was rejected with. A rejected claim
+/// does not expire, and its own record never takes it again. The order is the same on every host, so that two
+/// of them never wait for one another in a ring.
+pub(super) const CLAIM: &str = r#"
+INSERT INTO tidegate.processed_events AS e (consumer_name, scope, event_id, processed_at, processed_until, topic,
+    partition, "offset", outcome, module_digest)
+SELECT $1, c.scope, c.event_id, now(), now() + c.ttl_us * interval '1 microsecond', $6, $7, c.at, 'done', $8
+  FROM unnest($2::text[], $3::text[], $4::bigint[], $5::bigint[]) AS c (scope, event_id, ttl_us, at)
+ ORDER BY c.scope COLLATE "C", c.event_id COLLATE "C"
+ON CONFLICT (consumer_name, scope, event_id) DO UPDATE
+   SET processed_at = excluded.processed_at, processed_until = excluded.processed_until, topic = excluded.topic,
+       partition = excluded.partition, "offset" = excluded."offset", outcome = excluded.outcome,
+       replaced = e.outcome, module_digest = excluded.module_digest
+ WHERE (e.outcome <> 'rejected' AND e.processed_until <= now())
+    OR (e.outcome = 'rejected'
+        AND (e.topic, e.partition, e."offset") <> (excluded.topic, excluded.partition, excluded."offset"))
+RETURNING scope, event_id, replaced"#;
+
+/// Where the claims stand that were not taken.
+const STANDING: &str = r#"
+SELECT e.scope, e.event_id, e.topic, e.partition, e."offset"
+  FROM unnest($2::text[], $3::text[]) AS c (scope, event_id)
+  JOIN tidegate.processed_events e
+    ON e.consumer_name = $1 AND e.scope = c.scope AND e.event_id = c.event_id"#;
+
+/// A thousand years: beyond it PostgreSQL's timestamps would soon end.
+const LONGEST_TTL_US: i64 = 1_000 * 366 * 86_400 * 1_000_000;
+
+/// The claim's parameters, owned.
+pub(super) struct Claims {
+    consumer: String,
+    scopes: Vec<String>,
+    ids: Vec<String>,
+    ttls: Vec<i64>,
+    offsets: Vec<i64>,
+    topic: String,
+    partition: i32,
+    digest: Option<Vec<u8>>,
+}
+
+impl Claims {
+    pub(super) fn of(head: &BatchHead) -> Self {
+        debug_assert!(are_distinct(&head.claims), "an id twice in one claim");
+        let claims = head.claims.iter();
+        Self {
+            consumer: head.key.consumer.clone(),
+            scopes: claims.clone().map(|c| c.scope.clone()).collect(),
+            ids: claims
+                .clone()
+                .map(|c| c.event_id.as_str().to_owned())
+                .collect(),
+            ttls: claims.clone().map(micros).collect(),
+            offsets: claims.map(|c| c.offset).collect(),
+            topic: head.key.source.topic.to_string(),
+            partition: head.key.source.partition,
+            digest: head.module_digest.map(|d| d.to_vec()),
+        }
+    }
+
+    pub(super) fn params(&self) -> [SqlParam<'_>; 8] {
+        [
+            &self.consumer,
+            &self.scopes,
+            &self.ids,
+            &self.ttls,
+            &self.offsets,
+            &self.topic,
+            &self.partition,
+            &self.digest,
+        ]
+    }
+}
+
+fn are_distinct(claims: &[ClaimRequest]) -> bool {
+    let keys = claims
+        .iter()
+        .map(key_of)
+        .collect::<std::collections::HashSet<_>>();
+    keys.len() == claims.len()
+}
+
+fn micros(claim: &ClaimRequest) -> i64 {
+    i64::try_from(claim.ttl.as_micros()).map_or(LONGEST_TTL_US, |us| us.min(LONGEST_TTL_US))
+}
+
+/// Scope and id.
+pub(super) fn key_of(claim: &ClaimRequest) -> (&str, &str) {
+    (&claim.scope, claim.event_id.as_str())
+}
+
+impl Transaction {
+    /// How each of these duplicates came about, in their order. A claim that has been pruned since counts as
+    /// another record's.
+    pub async fn duplicate_kinds(
+        &mut self,
+        dups: &[&ClaimRequest],
+    ) -> Result<Vec<DuplicateKind>, Broken> {
+        if dups.is_empty() {
+            return Ok(Vec::new());
+        }
+        if let Some(broken) = self.drain().await {
+            return Err(broken);
+        }
+        let source = self.key.source.clone();
+        let standing = standing(&mut self.held, &self.key.consumer, dups).await;
+        let standing = standing.map_err(|failure| {
+            self.ledger.lost(failure.clone());
+            Broken {
+                offset: None,
+                failure,
+            }
+        })?;
+        let kind = |dup: &&ClaimRequest| match standing
+            .get(&(dup.scope.clone(), dup.event_id.as_str().to_owned()))
+        {
+            Some((topic, partition, offset))
+                if **topic == *source.topic
+                    && *partition == source.partition
+                    && *offset == dup.offset =>
+            {
+                DuplicateKind::Redelivery
+            }
+            _ => DuplicateKind::Republish,
+        };
+        Ok(dups.iter().map(kind).collect())
+    }
+}
+
+type Standing = HashMap<(String, String), (String, i32, i64)>;
+
+async fn standing(
+    connection: &mut Connection,
+    consumer: &str,
+    dups: &[&ClaimRequest],
+) -> Result<Standing, tidegate_core::failure::Failure> {
+    let scopes = dups.iter().map(|d| d.scope.as_str()).collect::<Vec<_>>();
+    let ids = dups.iter().map(|d| d.event_id.as_str()).collect::<Vec<_>>();
+    let rows = connection
+        .query(STANDING, &[&consumer, &scopes, &ids])
+        .await?;
+    Ok(rows
+        .iter()
+        .map(|r| ((r.get(0), r.get(1)), (r.get(2), r.get(3), r.get(4))))
+        .collect())
+}

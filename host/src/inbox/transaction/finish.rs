@@ -1,0 +1,301 @@
+//! Ending a batch: outcomes, letters, progress with its proof, COMMIT.
+
+use std::sync::Arc;
+
+use tidegate_core::failure::{Broken, Failure};
+use tidegate_core::progress::{LastRecord, ProgressKey};
+use tokio_postgres::{Client, Statement};
+use uuid::Uuid;
+
+use super::letters::{self, Shared};
+use super::{Finish, Transaction};
+use crate::inbox::connection::{Sent, send};
+use crate::inbox::error::{failure_of, overdue};
+use crate::inbox::value::param::Param;
+
+const OUTCOMES: &str = "
+UPDATE tidegate.processed_events e SET outcome = o.outcome
+  FROM unnest($2::text[], $3::text[], $4::text[]) AS o (scope, event_id, outcome)
+ WHERE e.consumer_name = $1 AND e.scope = o.scope AND e.event_id = o.event_id";
+
+/// The final update. It touches its row only inside the very transaction that the fence began: the row's version
+/// is then the fence's, whose creator is the running transaction. It unties the seal in the same stroke.
+const SEAL: &str = "
+UPDATE tidegate.progress
+   SET sealed = begun, next_offset = $6, committed = coalesce($7, committed),
+       last_offset = coalesce($8, last_offset),
+       last_timestamp_ms = CASE WHEN $8::bigint IS NULL THEN last_timestamp_ms ELSE $9 END,
+       last_event_id = CASE WHEN $8::bigint IS NULL THEN last_event_id ELSE $10 END,
+       done = done + $11, skipped = skipped + $12, rejected = rejected + $13, redelivered = redelivered + $14,
+       republished = republished + $15, taken_over = taken_over + $16, updated_at = now()
+ WHERE consumer_name = $1 AND topic = $2 AND partition = $3 AND owner = $4 AND begun = $5
+   AND xmin = pg_current_xact_id()::xid";
+
+/// The driver does not show the server's word for how a transaction ended: it takes ROLLBACK, the answer to a
+/// COMMIT of a failed transaction, for success. In a failed transaction the SET fails, and with it the whole
+/// command; and a transaction whose proof answered a moment ago and in which nothing failed since commits or
+/// raises an error. So success here is the server's word that it committed.
+const COMMIT: &str = "SET LOCAL synchronous_commit = on; COMMIT";
+
+type Counted = Sent<Result<u64, tokio_postgres::Error>>;
+
+/// Statements on their way; the last is the seal.
+struct Flight {
+    before: Vec<Counted>,
+    seal: Counted,
+}
+
+impl Transaction {
+    /// Ends the batch: waits for what is staged, writes outcomes, dead letters and progress, proves that this is
+    /// the transaction that was begun, commits. On error nothing was committed, but for
+    /// [`Failure::CommitUnknown`], where the next fence finds out.
+    pub async fn commit(mut self: Box<Self>, finish: Finish) -> Result<(), Broken> {
+        if let Some(broken) = self.drain().await {
+            self.rollback().await;
+            return Err(broken);
+        }
+        if let Err(broken) = self.prove(finish).await {
+            self.ledger.note(broken.clone());
+            self.rollback().await;
+            return Err(broken);
+        }
+        self.send_commit().await
+    }
+
+    async fn prove(&mut self, finish: Finish) -> Result<(), Broken> {
+        let nobody = |failure| Broken {
+            offset: None,
+            failure,
+        };
+        let flight = self.send_flight(finish).await.map_err(nobody)?;
+        for sent in flight.before {
+            self.settle_own(sent).await?;
+        }
+        match self.settle_own(flight.seal).await? {
+            1 => Ok(()),
+            _ => {
+                self.ledger
+                    .escaped("the final update found another transaction's row");
+                Err(self
+                    .ledger
+                    .failure()
+                    .cloned()
+                    .unwrap_or_else(|| nobody(escape())))
+            }
+        }
+    }
+
+    /// Sends everything in one flight. A first use prepares its statement, which waits.
+    async fn send_flight(&mut self, finish: Finish) -> Result<Flight, Failure> {
+        let mut before = Vec::new();
+        let client = Arc::clone(&self.held.client);
+        let consumer = self.key.consumer.clone();
+        if !finish.outcomes.is_empty() {
+            let statement = self.held.host(OUTCOMES).await?;
+            before.push(send_outcomes(
+                Arc::clone(&client),
+                statement,
+                consumer.clone(),
+                &finish,
+            ));
+        }
+        if !finish.superseded.is_empty() {
+            let statement = self.held.host(letters::SUPERSEDE).await?;
+            before.push(letters::send_superseded(
+                Arc::clone(&client),
+                statement,
+                consumer.clone(),
+                &finish,
+            ));
+        }
+        let seal = self.held.host(SEAL).await?;
+        let proof = Proof::of(self, &finish);
+        if !finish.letters.is_empty() {
+            let statement = self.held.host(letters::WRITE).await?;
+            let digest = finish.module_digest.map(|d| d.to_vec());
+            let shared = Shared {
+                client: Arc::clone(&client),
+                consumer,
+                cluster_id: finish.cluster_id,
+                digest,
+            };
+            let shared = Arc::new(shared);
+            let send = |(id, letter)| letters::send_letter(&shared, statement.clone(), id, letter);
+            before.extend(finish.letters.into_iter().map(send));
+        }
+        Ok(Flight {
+            before,
+            seal: proof.send(client, seal),
+        })
+    }
+
+    /// Waits for one of the host's own statements. What the last wall refuses is the guest's doing.
+    async fn settle_own(&mut self, sent: Counted) -> Result<u64, Broken> {
+        let patience = self.held.patience;
+        let failure = match tokio::time::timeout(patience, sent).await {
+            Ok(Ok(count)) => return Ok(count),
+            Ok(Err(error)) => failure_of(&error),
+            Err(_) => overdue("the final update", patience),
+        };
+        match &failure {
+            Failure::Sql {
+                sqlstate, message, ..
+            } if matches!(
+                sqlstate.as_str(),
+                "25006" | "25P01" | "25P02" | "2D000" | "25001"
+            ) =>
+            {
+                self.ledger.escaped(message);
+                Err(self.ledger.failure().cloned().unwrap_or(Broken {
+                    offset: None,
+                    failure,
+                }))
+            }
+            _ => Err(Broken {
+                offset: None,
+                failure,
+            }),
+        }
+    }
+
+    async fn send_commit(self: Box<Self>) -> Result<(), Broken> {
+        let patience = self.held.patience;
+        let answer = tokio::time::timeout(patience, self.held.client.batch_execute(COMMIT)).await;
+        let failure = match answer {
+            Ok(Ok(())) => {
+                self.held.release();
+                return Ok(());
+            }
+            Ok(Err(error)) => refused_commit(failure_of(&error)),
+            Err(_) => unknown(overdue("COMMIT", patience)),
+        };
+        if matches!(failure, Failure::Sql { .. }) {
+            self.held.roll_back().await;
+        }
+        Err(Broken {
+            offset: None,
+            failure,
+        })
+    }
+}
+
+fn escape() -> Failure {
+    Failure::Escape {
+        message: "the transaction is not the one that was begun".to_owned(),
+    }
+}
+
+/// A refusal on a living connection means that nothing was committed, but for the codes that say otherwise.
+fn refused_commit(failure: Failure) -> Failure {
+    match &failure {
+        Failure::Sql { sqlstate, .. } if !matches!(sqlstate.as_str(), "40003" | "08007") => failure,
+        _ => unknown(failure),
+    }
+}
+
+fn unknown(failure: Failure) -> Failure {
+    match failure {
+        Failure::Unreachable { message } | Failure::Sql { message, .. } => {
+            Failure::CommitUnknown { message }
+        }
+        other => other,
+    }
+}
+
+fn send_outcomes(
+    client: Arc<Client>,
+    statement: Statement,
+    consumer: String,
+    finish: &Finish,
+) -> Counted {
+    let scopes = finish
+        .outcomes
+        .iter()
+        .map(|o| o.0.clone())
+        .collect::<Vec<_>>();
+    let ids = finish
+        .outcomes
+        .iter()
+        .map(|o| o.1.as_str().to_owned())
+        .collect::<Vec<_>>();
+    let outcomes = finish
+        .outcomes
+        .iter()
+        .map(|o| o.2.as_str())
+        .collect::<Vec<_>>();
+    send(async move {
+        client
+            .execute(&statement, &[&consumer, &scopes, &ids, &outcomes])
+            .await
+    })
+}
+
+/// The final update's parameters.
+struct Proof {
+    key: ProgressKey,
+    owner: Uuid,
+    begun: i64,
+    next_offset: i64,
+    committed: Option<i64>,
+    last: Option<LastRecord>,
+    counts: [i64; 6],
+}
+
+impl Proof {
+    fn of(transaction: &Transaction, finish: &Finish) -> Self {
+        let c = finish.counts;
+        Self {
+            key: transaction.key.clone(),
+            owner: transaction.owner,
+            begun: transaction.begun,
+            next_offset: finish.next_offset,
+            committed: finish.committed,
+            last: finish.last.clone(),
+            counts: [
+                c.done,
+                c.skipped,
+                c.rejected,
+                c.redelivered,
+                c.republished,
+                c.taken_over,
+            ],
+        }
+    }
+
+    fn send(self, client: Arc<Client>, statement: Statement) -> Counted {
+        send(async move {
+            let (topic, partition) = (self.key.source.topic.as_ref(), self.key.source.partition);
+            let owner = Param::uuid(self.owner);
+            let last_offset = self.last.as_ref().map(|l| l.offset);
+            let last_timestamp = self.last.as_ref().and_then(|l| l.timestamp_ms);
+            let last_id = self.last.as_ref().and_then(|l| l.event_id.as_deref());
+            let [
+                done,
+                skipped,
+                rejected,
+                redelivered,
+                republished,
+                taken_over,
+            ] = &self.counts;
+            let params: [crate::inbox::SqlParam<'_>; 16] = [
+                &self.key.consumer,
+                &topic,
+                &partition,
+                &owner,
+                &self.begun,
+                &self.next_offset,
+                &self.committed,
+                &last_offset,
+                &last_timestamp,
+                &last_id,
+                done,
+                skipped,
+                rejected,
+                redelivered,
+                republished,
+                taken_over,
+            ];
+            client.execute(&statement, &params).await
+        })
+    }
+}

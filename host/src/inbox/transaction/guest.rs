@@ -1,0 +1,293 @@
+//! A guest's statements: allow-list, preparation, parameters, and what its errors mean for its record.
+
+use std::sync::Arc;
+
+use tidegate_core::failure::Failure;
+use tidegate_core::sql::{CallError, Expectation, GuestSql, ResultSet, SqlError, Value};
+use tokio_postgres::{Error, Statement};
+
+use super::Transaction;
+use super::ledger::Answer;
+use super::rows::{self, RowsError};
+use crate::inbox::connection::send;
+use crate::inbox::error::failure_of;
+use crate::inbox::statements::Prepared;
+use crate::inbox::value::param::Param;
+use crate::inbox::value::to_sql::encode_all;
+
+impl GuestSql for Transaction {
+    async fn query(&mut self, sql: String, params: Vec<Value>) -> Result<ResultSet, CallError> {
+        self.open_call()?;
+        let answer = Box::pin(self.run_query(sql, params)).await;
+        self.in_call = false;
+        answer
+    }
+
+    async fn execute(&mut self, sql: String, params: Vec<Value>) -> Result<u64, CallError> {
+        self.open_call()?;
+        let answer = Box::pin(self.run_execute(sql, params)).await;
+        self.in_call = false;
+        answer
+    }
+
+    async fn stage(
+        &mut self,
+        sql: String,
+        params: Vec<Value>,
+        expect: Expectation,
+    ) -> Result<(), CallError> {
+        self.open_call()?;
+        let answer = Box::pin(self.run_stage(sql, params, expect)).await;
+        self.in_call = false;
+        answer.map_err(|_| CallError::Ended)
+    }
+}
+
+impl Transaction {
+    /// Counts the call, and ends the guest where the transaction has failed or an earlier call was abandoned.
+    fn open_call(&mut self) -> Result<(), CallError> {
+        if self.in_call || self.ledger.failure().is_some() {
+            return Err(CallError::Ended);
+        }
+        self.calls = self.calls.saturating_add(1);
+        self.in_call = true;
+        Ok(())
+    }
+
+    async fn run_query(&mut self, sql: String, params: Vec<Value>) -> Result<ResultSet, CallError> {
+        self.admit(&sql)?;
+        let prepared = self.prepare(&sql).await?;
+        let prepared = self.prepare_as_text(sql, prepared).await?;
+        let params = self.encode(&prepared.plain, params)?;
+        let work = rows::read(Arc::clone(&self.held.client), prepared, params, self.limits);
+        match self.attend("a query", work).await {
+            Ok(Ok(result)) => self.unless_failed(result).await,
+            Ok(Err(RowsError::Driver(error))) => Err(self.server_refused(&error).await),
+            Ok(Err(RowsError::TooLarge(message))) => Err(self.too_large(message).await),
+            Ok(Err(RowsError::Malformed(column))) => {
+                let message =
+                    format!("the value of column \"{column}\" cannot be read; cast it to text");
+                Err(self.host_refused("data", "22P03", message).await)
+            }
+            Err(failure) => Err(self.connection_lost(failure)),
+        }
+    }
+
+    async fn run_execute(&mut self, sql: String, params: Vec<Value>) -> Result<u64, CallError> {
+        self.admit(&sql)?;
+        let prepared = self.prepare(&sql).await?;
+        let params = self.encode(&prepared.plain, params)?;
+        let client = Arc::clone(&self.held.client);
+        let work = async move { client.execute_raw(&prepared.plain, params).await };
+        match self.attend("a statement", work).await {
+            Ok(Ok(count)) => self.unless_failed(count).await,
+            Ok(Err(error)) => Err(self.server_refused(&error).await),
+            Err(failure) => Err(self.connection_lost(failure)),
+        }
+    }
+
+    async fn run_stage(
+        &mut self,
+        sql: String,
+        params: Vec<Value>,
+        expect: Expectation,
+    ) -> Result<(), CallError> {
+        self.admit(&sql)?;
+        let prepared = self.prepare(&sql).await?;
+        let params = self.encode(&prepared.plain, params)?;
+        while self.ledger.is_full() {
+            let oldest = self.held.patience;
+            if tokio::time::timeout(oldest, self.ledger.settle_one())
+                .await
+                .is_err()
+            {
+                let failure = crate::inbox::error::overdue("a staged statement", oldest);
+                return Err(self.connection_lost(failure));
+            }
+        }
+        let (bytes, offset) = (params.iter().map(Param::len).sum(), self.current);
+        let client = Arc::clone(&self.held.client);
+        let sent = send(async move {
+            let result = client.execute_raw(&prepared.plain, params).await;
+            Answer {
+                offset,
+                expect,
+                bytes,
+                result,
+            }
+        });
+        self.ledger.push(bytes, sent);
+        self.ledger.beside(std::future::ready(())).await;
+        if self.ledger.failure().is_some() {
+            Err(CallError::Ended)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn admit(&mut self, sql: &str) -> Result<(), CallError> {
+        self.wall.check(sql).map_err(|message| {
+            self.fail(Failure::StatementRefused {
+                message: message.clone(),
+            });
+            told("refused", message)
+        })
+    }
+
+    fn encode(
+        &mut self,
+        statement: &Statement,
+        params: Vec<Value>,
+    ) -> Result<Vec<Param>, CallError> {
+        encode_all(statement.params(), params).map_err(|message| {
+            self.fail(Failure::BadParameter {
+                message: message.clone(),
+            });
+            told("bad-parameter", message)
+        })
+    }
+
+    async fn prepare(&mut self, sql: &str) -> Result<Prepared, CallError> {
+        if let Some(prepared) = self.held.statements.guest(sql) {
+            return Ok(prepared);
+        }
+        let plain = self.prepare_text(sql).await?;
+        let prepared = Prepared {
+            plain,
+            as_text: None,
+        };
+        self.held
+            .statements
+            .keep_guest(sql.to_owned(), prepared.clone());
+        Ok(prepared)
+    }
+
+    /// Prepares the statement once more where columns have to come as text.
+    async fn prepare_as_text(
+        &mut self,
+        sql: String,
+        prepared: Prepared,
+    ) -> Result<Prepared, CallError> {
+        if prepared.as_text.is_some() {
+            return Ok(prepared);
+        }
+        let Some(text) = rows::wrapped(&sql, &prepared.plain) else {
+            return Ok(prepared);
+        };
+        let as_text = self
+            .prepare_text(&text)
+            .await
+            .map_err(|error| match error {
+                CallError::Sql(mut e) => {
+                    e.message
+                        .push_str("; cast columns of types that a handler cannot receive to text");
+                    CallError::Sql(e)
+                }
+                CallError::Ended => CallError::Ended,
+            })?;
+        let prepared = Prepared {
+            as_text: Some(as_text),
+            ..prepared
+        };
+        self.held.statements.keep_guest(sql, prepared.clone());
+        Ok(prepared)
+    }
+
+    async fn prepare_text(&mut self, sql: &str) -> Result<Statement, CallError> {
+        let client = Arc::clone(&self.held.client);
+        match self
+            .attend("preparing a statement", client.prepare(sql))
+            .await
+        {
+            Ok(Ok(statement)) => Ok(statement),
+            Ok(Err(error)) => Err(self.server_refused(&error).await),
+            Err(failure) => Err(self.connection_lost(failure)),
+        }
+    }
+
+    /// The guest's answer, unless something staged before it has failed.
+    async fn unless_failed<T>(&mut self, answer: T) -> Result<T, CallError> {
+        self.drain_window().await;
+        if self.ledger.failure().is_some() {
+            Err(CallError::Ended)
+        } else {
+            Ok(answer)
+        }
+    }
+
+    /// The server refused an awaited statement. The guest is told, unless an earlier statement is the cause or the
+    /// transaction is gone; the record is tainted in any case.
+    async fn server_refused(&mut self, error: &Error) -> CallError {
+        self.drain_window().await;
+        let known = self.ledger.failure().is_some();
+        self.ledger.refused(self.current, error);
+        self.probe().await;
+        match (
+            known,
+            self.ledger.failure().map(|b| &b.failure),
+            failure_of(error),
+        ) {
+            (
+                false,
+                Some(Failure::Sql { .. }),
+                Failure::Sql {
+                    sqlstate,
+                    message,
+                    constraint,
+                },
+            ) => CallError::Sql(SqlError {
+                code: code(&sqlstate).to_owned(),
+                sqlstate: Some(sqlstate),
+                message,
+                constraint,
+            }),
+            _ => CallError::Ended,
+        }
+    }
+
+    async fn too_large(&mut self, message: String) -> CallError {
+        self.host_refused("limit", "54000", message).await
+    }
+
+    /// The host refuses what the server has answered. The record is tainted as if the server had spoken.
+    async fn host_refused(&mut self, code: &str, sqlstate: &str, message: String) -> CallError {
+        self.drain_window().await;
+        if self.ledger.failure().is_some() {
+            return CallError::Ended;
+        }
+        self.fail(Failure::Sql {
+            sqlstate: sqlstate.to_owned(),
+            message: message.clone(),
+            constraint: None,
+        });
+        told(code, message)
+    }
+
+    fn connection_lost(&mut self, failure: Failure) -> CallError {
+        self.ledger.lost(failure);
+        CallError::Ended
+    }
+}
+
+fn told(code: &str, message: String) -> CallError {
+    CallError::Sql(SqlError {
+        code: code.to_owned(),
+        sqlstate: None,
+        message,
+        constraint: None,
+    })
+}
+
+/// The guest's word for a SQLSTATE.
+fn code(sqlstate: &str) -> &'static str {
+    match sqlstate {
+        "40001" | "40P01" | "55P03" => "conflict",
+        "57014" => "limit",
+        _ => match sqlstate.get(..2) {
+            Some("23") => "constraint",
+            Some("21" | "22" | "44") => "data",
+            Some("54") => "limit",
+            _ => "other",
+        },
+    }
+}

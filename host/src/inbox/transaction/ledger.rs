@@ -1,0 +1,237 @@
+//! The window of staged statements, and the earliest failure known.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::{Context, Poll};
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesOrdered;
+use tidegate_core::failure::{Broken, Failure};
+use tidegate_core::sql::Expectation;
+
+use crate::inbox::connection::Sent;
+use crate::inbox::error::failure_of;
+
+/// The most staged statements, and bytes of their parameters, that may be unanswered: the driver's own queue has
+/// no bound.
+const WINDOW: usize = 256;
+const WINDOW_BYTES: usize = 1 << 20;
+
+/// A staged statement's answer.
+pub(super) struct Answer {
+    pub(super) offset: Option<i64>,
+    pub(super) expect: Expectation,
+    pub(super) bytes: usize,
+    pub(super) result: Result<u64, tokio_postgres::Error>,
+}
+
+/// What has been staged and what has failed.
+#[derive(Default)]
+pub(super) struct Ledger {
+    window: FuturesOrdered<Sent<Answer>>,
+    bytes: usize,
+    failure: Option<Broken>,
+    /// The server refused something: whether the transaction is still ours has to be asked.
+    suspicious: bool,
+    /// Something failed only because the transaction had failed.
+    aborted: bool,
+    /// Records entered, and the last of them.
+    entered: u32,
+    last_entered: Option<i64>,
+}
+
+impl Ledger {
+    pub(super) fn enter(&mut self, offset: i64) {
+        if self.last_entered != Some(offset) {
+            self.entered += 1;
+            self.last_entered = Some(offset);
+        }
+    }
+
+    pub(super) fn failure(&self) -> Option<&Broken> {
+        self.failure.as_ref()
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.window.is_empty()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.window.len() >= WINDOW || self.bytes >= WINDOW_BYTES
+    }
+
+    /// Adds a statement that is on its way.
+    pub(super) fn push(&mut self, bytes: usize, sent: Sent<Answer>) {
+        self.bytes += bytes;
+        self.window.push_back(sent);
+    }
+
+    /// Waits for the oldest staged statement.
+    pub(super) async fn settle_one(&mut self) {
+        if let Some(answer) = self.window.next().await {
+            self.settle(answer);
+        }
+    }
+
+    /// Runs `work` and takes in staged results meanwhile.
+    pub(super) async fn beside<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        poll_fn(|cx| {
+            self.absorb(cx);
+            work.as_mut().poll(cx)
+        })
+        .await
+    }
+
+    fn absorb(&mut self, cx: &mut Context<'_>) {
+        while let Poll::Ready(Some(answer)) = self.window.poll_next_unpin(cx) {
+            self.settle(answer);
+        }
+    }
+
+    fn settle(&mut self, answer: Answer) {
+        self.bytes = self.bytes.saturating_sub(answer.bytes);
+        match answer.result {
+            Ok(rows) if answer.expect.holds(rows) => {}
+            Ok(actual) => {
+                let expected = answer.expect.to_string();
+                let failure = Failure::UnexpectedRowCount { expected, actual };
+                self.note(Broken {
+                    offset: answer.offset,
+                    failure,
+                });
+            }
+            Err(error) => self.refused(answer.offset, &error),
+        }
+    }
+
+    /// Notes that the server refused a record's statement.
+    pub(super) fn refused(&mut self, offset: Option<i64>, error: &tokio_postgres::Error) {
+        let failure = failure_of(error);
+        let Failure::Sql {
+            sqlstate, message, ..
+        } = &failure
+        else {
+            return self.lost(failure);
+        };
+        match sqlstate.as_str() {
+            "25P02" => {
+                self.aborted = true;
+                self.suspicious = true;
+            }
+            "2D000" | "25001" => {
+                // The statement itself reached for the transaction.
+                let failure = Failure::Escape {
+                    message: message.clone(),
+                };
+                self.note(Broken { offset, failure });
+            }
+            "25006" | "25P01" => self.escaped(&message.clone()),
+            _ => {
+                self.suspicious = true;
+                self.note(Broken { offset, failure });
+            }
+        }
+    }
+
+    /// Notes that the transaction is not ours any more. Which record ended it is known only if there was one.
+    pub(super) fn escaped(&mut self, how: &str) {
+        let offset = self.only_offset();
+        let message = format!("the transaction is not the one that was begun: {how}");
+        self.note(Broken {
+            offset,
+            failure: Failure::Escape { message },
+        });
+    }
+
+    fn only_offset(&self) -> Option<i64> {
+        (self.entered == 1).then_some(self.last_entered).flatten()
+    }
+
+    /// Notes that the connection is of no use any more; no record is to blame.
+    pub(super) fn lost(&mut self, failure: Failure) {
+        self.note(Broken {
+            offset: None,
+            failure,
+        });
+    }
+
+    pub(super) fn take_suspicion(&mut self) -> bool {
+        std::mem::take(&mut self.suspicious)
+    }
+
+    /// Takes in the probe's own refusal, which is as it should be where it is 25P02.
+    pub(super) fn probed(&mut self, error: &tokio_postgres::Error) {
+        match failure_of(error) {
+            Failure::Sql { .. } if self.failure.is_some() => {}
+            Failure::Sql { .. } => self.escaped("it has failed, and none of our statements did"),
+            failure => self.lost(failure),
+        }
+    }
+
+    /// Keeps the failure that counts: one of the connection or the transaction itself before any of a record's,
+    /// then the earliest offset, then the first noted.
+    pub(super) fn note(&mut self, broken: Broken) {
+        let counts_more = |old: &Broken| rank(&broken) < rank(old);
+        if self.failure.as_ref().is_none_or(counts_more) {
+            self.failure = Some(broken);
+        }
+    }
+}
+
+fn rank(broken: &Broken) -> (u8, i64) {
+    match broken.failure {
+        Failure::Unreachable { .. } | Failure::CommitUnknown { .. } => (0, 0),
+        Failure::Escape { .. } => (1, 0),
+        _ => (2, broken.offset.unwrap_or(i64::MIN)),
+    }
+}
+
+/// Whether the connection must not be used again.
+pub(super) fn is_unusable(broken: &Broken) -> bool {
+    rank(broken).0 < 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn broken(offset: i64, failure: Failure) -> Broken {
+        Broken {
+            offset: Some(offset),
+            failure,
+        }
+    }
+
+    fn parameter(message: &str) -> Failure {
+        Failure::BadParameter {
+            message: message.into(),
+        }
+    }
+
+    #[test]
+    fn the_earliest_offset_counts_and_the_connection_before_it() {
+        let mut ledger = Ledger::default();
+        ledger.note(broken(7, parameter("late")));
+        ledger.note(broken(5, parameter("early")));
+        ledger.note(broken(5, parameter("second of the same")));
+        assert_eq!(ledger.failure(), Some(&broken(5, parameter("early"))));
+        ledger.lost(Failure::Unreachable {
+            message: "gone".into(),
+        });
+        assert_eq!(ledger.failure().and_then(|b| b.offset), None);
+    }
+
+    #[test]
+    fn an_escape_blames_the_only_record_or_none() {
+        let mut ledger = Ledger::default();
+        ledger.enter(3);
+        ledger.escaped("so");
+        assert_eq!(ledger.failure().and_then(|b| b.offset), Some(3));
+        let mut ledger = Ledger::default();
+        ledger.enter(3);
+        ledger.enter(4);
+        ledger.escaped("so");
+        assert_eq!(ledger.failure().and_then(|b| b.offset), None);
+    }
+}
