@@ -12,11 +12,20 @@ use super::inbox_support::{claim, db, finish, hour, key};
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_is_new_once_and_then_a_duplicate_of_either_kind() {
     let db = db(Wall::Keywords).await;
-    assert_eq!(db.handle(0, vec![hour("b", 1), hour("a", 0)]).await, [Claimed::New, Claimed::New]);
+    assert_eq!(
+        db.handle(0, vec![hour("b", 1), hour("a", 0)]).await,
+        [Claimed::New, Claimed::New]
+    );
     let (same, other, fresh) = (hour("a", 0), hour("b", 9), hour("c", 10));
     let (mut transaction, claimed) = db.open(1, vec![same.clone(), fresh, other.clone()]).await;
-    assert_eq!(claimed, [Claimed::Duplicate, Claimed::New, Claimed::Duplicate]);
-    let kinds = transaction.duplicate_kinds(&[&same, &other]).await.expect("kinds");
+    assert_eq!(
+        claimed,
+        [Claimed::Duplicate, Claimed::New, Claimed::Duplicate]
+    );
+    let kinds = transaction
+        .duplicate_kinds(&[&same, &other])
+        .await
+        .expect("kinds");
     assert_eq!(kinds, [DuplicateKind::Redelivery, DuplicateKind::Republish]);
     transaction.rollback().await;
     assert_eq!(db.handle(1, vec![hour("c", 10)]).await, [Claimed::New]);
@@ -26,10 +35,21 @@ async fn a_claim_is_new_once_and_then_a_duplicate_of_either_kind() {
 async fn an_expired_claim_is_taken_over_and_an_absurd_ttl_harms_nobody() {
     let db = db(Wall::Keywords).await;
     let for_ever = claim("b", 1, Duration::MAX);
-    assert_eq!(db.handle(0, vec![claim("a", 0, Duration::ZERO), for_ever]).await, [Claimed::New; 2]);
+    assert_eq!(
+        db.handle(0, vec![claim("a", 0, Duration::ZERO), for_ever])
+            .await,
+        [Claimed::New; 2]
+    );
     let again = vec![hour("a", 5), hour("b", 6)];
-    assert_eq!(db.handle(1, again).await, [Claimed::TakenOver, Claimed::Duplicate]);
-    assert_eq!(db.number("SELECT count(*) FROM tidegate.processed_events WHERE replaced = 'done'").await, 1);
+    assert_eq!(
+        db.handle(1, again).await,
+        [Claimed::TakenOver, Claimed::Duplicate]
+    );
+    assert_eq!(
+        db.number("SELECT count(*) FROM tidegate.processed_events WHERE replaced = 'done'")
+            .await,
+        1
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -40,15 +60,25 @@ async fn a_rejected_claim_yields_to_another_record_only() {
     let mut end = finish(1);
     end.outcomes = vec![(String::new(), first.event_id.clone(), Outcome::Rejected)];
     transaction.commit(end).await.expect("committed");
-    assert_eq!(db.handle(1, vec![first]).await, [Claimed::Duplicate], "its own record, though expired");
-    assert_eq!(db.handle(2, vec![hour("a", 7)]).await, [Claimed::Supersedes]);
+    assert_eq!(
+        db.handle(1, vec![first]).await,
+        [Claimed::Duplicate],
+        "its own record, though expired"
+    );
+    assert_eq!(
+        db.handle(2, vec![hour("a", 7)]).await,
+        [Claimed::Supersedes]
+    );
     assert_eq!(db.handle(3, vec![hour("a", 8)]).await, [Claimed::Duplicate]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_two_that_race_for_an_expired_claim_one_wins() {
     let db = db(Wall::Keywords).await;
-    db.inbox.register(("c", "t"), "g", "k", &[(1, 0, None)]).await.expect("registered");
+    db.inbox
+        .register(("c", "t"), "g", "k", &[(1, 0, None)])
+        .await
+        .expect("registered");
     let mut second = key();
     second.source.partition = 1;
     let owner = Uuid::new_v4();

@@ -14,22 +14,64 @@ async fn the_fence_tells_a_landed_commit_from_another_owner() {
     let db = db(Wall::Keywords).await;
     let mut end = finish(40);
     end.committed = Some(3);
-    end.counts = Counts { done: 2, republished: 1, ..Counts::default() };
-    end.last = Some(LastRecord { offset: 39, timestamp_ms: Some(5), event_id: Some("a".into()) });
+    end.counts = Counts {
+        done: 2,
+        republished: 1,
+        ..Counts::default()
+    };
+    end.last = Some(LastRecord {
+        offset: 39,
+        timestamp_ms: Some(5),
+        event_id: Some("a".into()),
+    });
     let (transaction, _) = db.open(0, vec![]).await;
     transaction.commit(end).await.expect("committed");
-    let late = db.inbox.begin(&db.head(0, vec![hour("x", 0)]), false).await.expect("answered");
+    let late = db
+        .inbox
+        .begin(&db.head(0, vec![hour("x", 0)]), false)
+        .await
+        .expect("answered");
     assert!(matches!(late, Begun::Landed(40)), "{late:?}");
-    let progress = db.inbox.take_token(&key(), Uuid::new_v4()).await.expect("taken").expect("a row");
+    let progress = db
+        .inbox
+        .take_token(&key(), Uuid::new_v4())
+        .await
+        .expect("taken")
+        .expect("a row");
     assert_eq!((progress.next_offset, progress.committed), (40, Some(3)));
     assert_eq!(progress.last.and_then(|l| l.event_id).as_deref(), Some("a"));
-    let zombie = db.inbox.begin(&db.head(40, vec![hour("x", 0)]), true).await.expect("answered");
+    let zombie = db
+        .inbox
+        .begin(&db.head(40, vec![hour("x", 0)]), true)
+        .await
+        .expect("answered");
     assert!(matches!(zombie, Begun::Fenced), "{zombie:?}");
-    assert_eq!(db.number("SELECT count(*) FROM tidegate.processed_events").await, 0);
-    assert!(!db.inbox.place(&key(), db.owner, 1, None).await.expect("answered"));
-    assert!(!db.inbox.acknowledge(&key(), db.owner, 1).await.expect("answered"));
+    assert_eq!(
+        db.number("SELECT count(*) FROM tidegate.processed_events")
+            .await,
+        0
+    );
+    assert!(
+        !db.inbox
+            .place(&key(), db.owner, 1, None)
+            .await
+            .expect("answered")
+    );
+    assert!(
+        !db.inbox
+            .acknowledge(&key(), db.owner, 1)
+            .await
+            .expect("answered")
+    );
     let rows = db.inbox.progress_rows().await.expect("rows");
-    assert_eq!((rows[0].counts.done, rows[0].counts.republished, rows[0].committed), (2, 1, Some(3)));
+    assert_eq!(
+        (
+            rows[0].counts.done,
+            rows[0].counts.republished,
+            rows[0].committed
+        ),
+        (2, 1, Some(3))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -41,32 +83,89 @@ async fn taking_the_token_waits_for_the_old_owners_batch() {
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert!(!waiting.is_finished());
     transaction.commit(finish(9)).await.expect("committed");
-    let progress = waiting.await.expect("joined").expect("taken").expect("a row");
+    let progress = waiting
+        .await
+        .expect("joined")
+        .expect("taken")
+        .expect("a row");
     assert_eq!(progress.next_offset, 9);
 
-    let held = db.client.batch_execute("BEGIN; SELECT 1 FROM tidegate.progress FOR UPDATE");
+    let held = db
+        .client
+        .batch_execute("BEGIN; SELECT 1 FROM tidegate.progress FOR UPDATE");
     held.await.expect("locked");
-    let failure = db.inbox.take_token(&key(), owner).await.expect_err("the lock is held");
-    assert!(matches!(failure, Failure::Sql { ref sqlstate, .. } if sqlstate == "55P03"), "{failure:?}");
+    let failure = db
+        .inbox
+        .take_token(&key(), owner)
+        .await
+        .expect_err("the lock is held");
+    assert!(
+        matches!(failure, Failure::Sql { ref sqlstate, .. } if sqlstate == "55P03"),
+        "{failure:?}"
+    );
     db.run("ROLLBACK").await;
-    assert!(db.inbox.take_token(&key(), owner).await.expect("taken").is_some());
+    assert!(
+        db.inbox
+            .take_token(&key(), owner)
+            .await
+            .expect("taken")
+            .is_some()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn registering_inserts_or_does_nothing_and_adopting_starts_anew() {
     let db = db(Wall::Keywords).await;
     let rows = [(0, 77, None), (1, 5, Some(5)), (2, 6, None)];
-    db.inbox.register(("c", "t"), "g", "k", &rows).await.expect("registered");
-    assert_eq!(db.inbox.registered("c", "t").await.expect("rows"), [0, 1, 2]);
-    assert_eq!(db.number("SELECT next_offset FROM tidegate.progress WHERE partition = 0").await, 0);
-    assert!(db.inbox.place(&key(), db.owner, 4, Some(4)).await.expect("placed"));
-    assert!(db.inbox.acknowledge(&key(), db.owner, 3).await.expect("acknowledged"));
-    db.inbox.adopt(&key(), "g2", "k2", (8, None)).await.expect("adopted");
-    let fenced = db.inbox.begin(&db.head(4, vec![]), false).await.expect("answered");
+    db.inbox
+        .register(("c", "t"), "g", "k", &rows)
+        .await
+        .expect("registered");
+    assert_eq!(
+        db.inbox.registered("c", "t").await.expect("rows"),
+        [0, 1, 2]
+    );
+    assert_eq!(
+        db.number("SELECT next_offset FROM tidegate.progress WHERE partition = 0")
+            .await,
+        0
+    );
+    assert!(
+        db.inbox
+            .place(&key(), db.owner, 4, Some(4))
+            .await
+            .expect("placed")
+    );
+    assert!(
+        db.inbox
+            .acknowledge(&key(), db.owner, 3)
+            .await
+            .expect("acknowledged")
+    );
+    db.inbox
+        .adopt(&key(), "g2", "k2", (8, None))
+        .await
+        .expect("adopted");
+    let fenced = db
+        .inbox
+        .begin(&db.head(4, vec![]), false)
+        .await
+        .expect("answered");
     assert!(matches!(fenced, Begun::Fenced));
-    let progress = db.inbox.take_token(&key(), db.owner).await.expect("taken").expect("a row");
-    assert_eq!((progress.group.as_str(), progress.cluster_id.as_str()), ("g2", "k2"));
-    assert_eq!((progress.next_offset, progress.committed, progress.last), (8, None, None));
+    let progress = db
+        .inbox
+        .take_token(&key(), db.owner)
+        .await
+        .expect("taken")
+        .expect("a row");
+    assert_eq!(
+        (progress.group.as_str(), progress.cluster_id.as_str()),
+        ("g2", "k2")
+    );
+    assert_eq!(
+        (progress.next_offset, progress.committed, progress.last),
+        (8, None, None)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -74,10 +173,19 @@ async fn migrations_are_idempotent_and_the_schema_is_checked_in_plain_words() {
     let url = database().await;
     let inbox = Inbox::new(&config(&url), Wall::Keywords).expect("an inbox");
     let missing = inbox.check_schema().await.expect_err("no schema yet");
-    assert!(missing.to_string().contains("not migrated: run `tidegate migrate`"), "{missing}");
+    assert!(
+        missing
+            .to_string()
+            .contains("not migrated: run `tidegate migrate`"),
+        "{missing}"
+    );
     let (first, second) = tokio::join!(inbox.migrate(), inbox.migrate());
     let (first, second) = (first.expect("migrated"), second.expect("migrated"));
-    assert_eq!(first.len() + second.len(), 1, "one of them did it: {first:?} {second:?}");
+    assert_eq!(
+        first.len() + second.len(),
+        1,
+        "one of them did it: {first:?} {second:?}"
+    );
     assert_eq!(inbox.migrate().await.expect("again"), Vec::<String>::new());
     inbox.check_schema().await.expect("good");
     let client = connect(&url).await;
@@ -86,7 +194,10 @@ async fn migrations_are_idempotent_and_the_schema_is_checked_in_plain_words() {
         .await
         .expect("a version of the future");
     let newer = inbox.check_schema().await.expect_err("newer");
-    assert!(matches!(newer, InboxError::Newer { found: 99, .. }), "{newer}");
+    assert!(
+        matches!(newer, InboxError::Newer { found: 99, .. }),
+        "{newer}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -94,9 +205,15 @@ async fn nothing_shows_the_password() {
     let mut config = config("postgresql://nobody:s3cret@127.0.0.1:1/db");
     config.connect_timeout = Duration::from_secs(1);
     let inbox = Inbox::new(&config, Wall::Keywords).expect("an inbox");
-    let error = inbox.check_schema().await.expect_err("nothing listens there");
+    let error = inbox
+        .check_schema()
+        .await
+        .expect_err("nothing listens there");
     let text = format!("{error} {error:?} {inbox:?} {config:?}");
-    assert!(text.contains("127.0.0.1:1/db") && !text.contains("s3cret"), "{text}");
+    assert!(
+        text.contains("127.0.0.1:1/db") && !text.contains("s3cret"),
+        "{text}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -106,7 +223,13 @@ async fn a_batch_waits_for_a_connection_and_a_dead_one_is_replaced() {
                  WHERE application_name = 'tidegate' AND datname = current_database()";
     let (transaction, _) = db.open(0, vec![]).await;
     db.number(ended).await;
-    let broken = transaction.commit(finish(1)).await.expect_err("the connection is gone");
-    assert!(matches!(broken.failure, Failure::Unreachable { .. }), "{broken:?}");
+    let broken = transaction
+        .commit(finish(1))
+        .await
+        .expect_err("the connection is gone");
+    assert!(
+        matches!(broken.failure, Failure::Unreachable { .. }),
+        "{broken:?}"
+    );
     db.handle(0, vec![hour("a", 0)]).await;
 }

@@ -23,11 +23,20 @@ fn letter(offset: i64, event_id: Option<&str>) -> Letter {
             timestamp: Timestamp::Appended(-5),
             key: Some(Bytes::from_static(b"")),
             value: None,
-            headers: vec![header("a", Some(b"\0\xff")), header("b\0", None), header("a", Some(b""))],
+            headers: vec![
+                header("a", Some(b"\0\xff")),
+                header("b\0", None),
+                header("a", Some(b"")),
+            ],
         },
         scope: String::new(),
         event_id: event_id.map(str::to_owned),
-        cause: Cause { code: "trap".into(), message: "a\0b".into(), sqlstate: Some("22012".into()), attempts: 3 },
+        cause: Cause {
+            code: "trap".into(),
+            message: "a\0b".into(),
+            sqlstate: Some("22012".into()),
+            attempts: 3,
+        },
     }
 }
 
@@ -46,17 +55,35 @@ async fn reject(db: &Db, expected: i64, id: &str, offset: i64) {
 async fn a_letter_is_kept_byte_for_byte_and_once() {
     let db = db(Wall::Keywords).await;
     reject(&db, 0, "e", 4).await;
-    let stored = db.inbox.letter("letter-4").await.expect("read").expect("there");
+    let stored = db
+        .inbox
+        .letter("letter-4")
+        .await
+        .expect("read")
+        .expect("there");
     let mut wanted = letter(4, Some("e"));
     wanted.cause.message = "a\u{fffd}b".into();
     assert_eq!((stored.letter, stored.status), (wanted, LetterStatus::Open));
-    assert_eq!((stored.module_digest, stored.cluster_id.as_str()), (Some(vec![9; 32]), "k"));
+    assert_eq!(
+        (stored.module_digest, stored.cluster_id.as_str()),
+        (Some(vec![9; 32]), "k")
+    );
 
     let (transaction, _) = db.open(1, vec![]).await;
     let mut end = finish(2);
-    end.letters = vec![("letter-4".into(), letter(4, Some("e"))), ("another".into(), letter(4, None))];
-    transaction.commit(end).await.expect("a redelivery dead-letters nothing twice");
-    assert_eq!(db.number("SELECT count(*) FROM tidegate.dead_letters").await, 1);
+    end.letters = vec![
+        ("letter-4".into(), letter(4, Some("e"))),
+        ("another".into(), letter(4, None)),
+    ];
+    transaction
+        .commit(end)
+        .await
+        .expect("a redelivery dead-letters nothing twice");
+    assert_eq!(
+        db.number("SELECT count(*) FROM tidegate.dead_letters")
+            .await,
+        1
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -67,13 +94,22 @@ async fn a_letter_is_superseded_and_opened_again() {
     let mut end = finish(2);
     end.superseded = vec![(String::new(), hour("e", 6).event_id)];
     transaction.commit(end).await.expect("committed");
-    let filter = LetterFilter { consumer: Some("c".into()), status: Some(LetterStatus::Superseded), limit: 10 };
+    let filter = LetterFilter {
+        consumer: Some("c".into()),
+        status: Some(LetterStatus::Superseded),
+        limit: 10,
+    };
     assert_eq!(db.inbox.letters(&filter).await.expect("listed").len(), 1);
     let (transaction, _) = db.open(2, vec![]).await;
     let mut end = finish(3);
     end.letters = vec![("letter-4".into(), letter(4, Some("e")))];
     transaction.commit(end).await.expect("committed");
-    let again = db.inbox.letter("letter-4").await.expect("read").expect("there");
+    let again = db
+        .inbox
+        .letter("letter-4")
+        .await
+        .expect("read")
+        .expect("there");
     assert_eq!((again.status, again.closed_at), (LetterStatus::Open, None));
 }
 
@@ -82,29 +118,81 @@ async fn the_relay_sees_its_own_partitions_letters_in_order() {
     let db = db(Wall::Keywords).await;
     reject(&db, 0, "b", 9).await;
     reject(&db, 1, "a", 4).await;
-    assert!(db.inbox.unpublished("c", &[Uuid::new_v4()], 10).await.expect("read").is_empty());
-    let waiting = db.inbox.unpublished("c", &[Uuid::new_v4(), db.owner], 10).await.expect("read");
+    assert!(
+        db.inbox
+            .unpublished("c", &[Uuid::new_v4()], 10)
+            .await
+            .expect("read")
+            .is_empty()
+    );
+    let waiting = db
+        .inbox
+        .unpublished("c", &[Uuid::new_v4(), db.owner], 10)
+        .await
+        .expect("read");
     let ids = waiting.iter().map(|l| l.id.clone()).collect::<Vec<_>>();
     assert_eq!(ids, ["letter-4", "letter-9"]);
     assert_eq!(db.inbox.mark_published(&ids).await.expect("marked"), 2);
     assert_eq!(db.inbox.mark_published(&ids).await.expect("marked"), 0);
-    assert!(db.inbox.unpublished("c", &[db.owner], 10).await.expect("read").is_empty());
+    assert!(
+        db.inbox
+            .unpublished("c", &[db.owner], 10)
+            .await
+            .expect("read")
+            .is_empty()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pruning_leaves_grace_open_letters_and_locked_rows() {
     let db = db(Wall::Keywords).await;
     reject(&db, 0, "rejected", 0).await;
-    db.handle(1, vec![claim("old", 1, Duration::ZERO), hour("live", 2), claim("held", 3, Duration::ZERO)]).await;
-    let rule = |grace| PruneRule { grace: vec![("c".into(), grace)], others: Duration::ZERO };
-    assert_eq!(db.inbox.prune_once(&rule(Duration::MAX), 100).await.expect("pruned"), 0);
+    db.handle(
+        1,
+        vec![
+            claim("old", 1, Duration::ZERO),
+            hour("live", 2),
+            claim("held", 3, Duration::ZERO),
+        ],
+    )
+    .await;
+    let rule = |grace| PruneRule {
+        grace: vec![("c".into(), grace)],
+        others: Duration::ZERO,
+    };
+    assert_eq!(
+        db.inbox
+            .prune_once(&rule(Duration::MAX), 100)
+            .await
+            .expect("pruned"),
+        0
+    );
     let (transaction, _) = db.open(2, vec![hour("held", 7)]).await;
-    assert_eq!(db.inbox.prune_once(&rule(Duration::ZERO), 100).await.expect("pruned"), 1);
+    assert_eq!(
+        db.inbox
+            .prune_once(&rule(Duration::ZERO), 100)
+            .await
+            .expect("pruned"),
+        1
+    );
     transaction.rollback().await;
-    assert_eq!(db.inbox.prune_once(&rule(Duration::ZERO), 100).await.expect("pruned"), 1);
+    assert_eq!(
+        db.inbox
+            .prune_once(&rule(Duration::ZERO), 100)
+            .await
+            .expect("pruned"),
+        1
+    );
     let found = db.inbox.find("rejected").await.expect("found");
     assert!(found[0].expired && found[0].outcome == "rejected");
-    db.run("UPDATE tidegate.dead_letters SET status = 'discarded', closed_at = now()").await;
-    assert_eq!(db.inbox.prune_once(&rule(Duration::ZERO), 100).await.expect("pruned"), 1);
+    db.run("UPDATE tidegate.dead_letters SET status = 'discarded', closed_at = now()")
+        .await;
+    assert_eq!(
+        db.inbox
+            .prune_once(&rule(Duration::ZERO), 100)
+            .await
+            .expect("pruned"),
+        1
+    );
     assert_eq!(db.inbox.find("live").await.expect("found").len(), 1);
 }

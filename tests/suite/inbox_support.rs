@@ -13,14 +13,13 @@ use tokio_postgres::{Client, NoTls};
 use uuid::Uuid;
 
 /// An inbox on a migrated database of its own, and a plain connection to the same.
-pub struct Db {
-    pub inbox: Inbox,
-    pub client: Client,
-    pub config: PostgresConfig,
-    pub owner: Uuid,
+pub(crate) struct Db {
+    pub(crate) inbox: Inbox,
+    pub(crate) client: Client,
+    pub(crate) owner: Uuid,
 }
 
-pub fn config(url: &str) -> PostgresConfig {
+pub(crate) fn config(url: &str) -> PostgresConfig {
     PostgresConfig {
         url: url.to_owned(),
         max_connections: 4,
@@ -31,51 +30,83 @@ pub fn config(url: &str) -> PostgresConfig {
     }
 }
 
-pub async fn connect(url: &str) -> Client {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await.expect("PostgreSQL");
+pub(crate) async fn connect(url: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls)
+        .await
+        .expect("PostgreSQL");
     tokio::spawn(connection);
     client
 }
 
-pub async fn db(wall: Wall) -> Db {
+pub(crate) async fn db(wall: Wall) -> Db {
     let url = database().await;
     let config = config(&url);
     let inbox = Inbox::new(&config, wall).expect("an inbox");
     inbox.migrate().await.expect("migrated");
     let client = connect(&url).await;
     let owner = Uuid::new_v4();
-    let db = Db { inbox, client, config, owner };
-    db.inbox.register(("c", "t"), "g", "k", &[(0, 0, None)]).await.expect("registered");
-    db.inbox.take_token(&key(), owner).await.expect("a token").expect("a row");
-    db.run("CREATE TABLE accounts (id int PRIMARY KEY, balance bigint NOT NULL CHECK (balance >= 0))").await;
-    db.run("INSERT INTO accounts SELECT i, 100 FROM generate_series(1, 1000) i").await;
+    let db = Db {
+        inbox,
+        client,
+        owner,
+    };
+    db.inbox
+        .register(("c", "t"), "g", "k", &[(0, 0, None)])
+        .await
+        .expect("registered");
+    db.inbox
+        .take_token(&key(), owner)
+        .await
+        .expect("a token")
+        .expect("a row");
+    db.run(
+        "CREATE TABLE accounts (id int PRIMARY KEY, balance bigint NOT NULL CHECK (balance >= 0))",
+    )
+    .await;
+    db.run("INSERT INTO accounts SELECT i, 100 FROM generate_series(1, 1000) i")
+        .await;
     db
 }
 
 /// The URL of an empty database.
-pub async fn database() -> String {
-    let server = std::env::var("TIDEGATE_TEST_PG").expect("TIDEGATE_TEST_PG: postgresql://user@host:port");
+pub(crate) async fn database() -> String {
+    let server =
+        std::env::var("TIDEGATE_TEST_PG").expect("TIDEGATE_TEST_PG: postgresql://user@host:port");
     let name = format!("inbox_{}", Uuid::new_v4().simple());
     let client = connect(&format!("{server}/postgres")).await;
-    client.batch_execute(&format!("CREATE DATABASE {name}")).await.expect("created");
+    client
+        .batch_execute(&format!("CREATE DATABASE {name}"))
+        .await
+        .expect("created");
     format!("{server}/{name}")
 }
 
-pub fn key() -> ProgressKey {
-    let source = TopicPartition { topic: Arc::from("t"), partition: 0 };
-    ProgressKey { consumer: "c".into(), source }
+pub(crate) fn key() -> ProgressKey {
+    let source = TopicPartition {
+        topic: Arc::from("t"),
+        partition: 0,
+    };
+    ProgressKey {
+        consumer: "c".into(),
+        source,
+    }
 }
 
-pub fn claim(id: &str, offset: i64, ttl: Duration) -> ClaimRequest {
+pub(crate) fn claim(id: &str, offset: i64, ttl: Duration) -> ClaimRequest {
     let event_id = EventId::new(id.into()).expect("a good id");
-    ClaimRequest { scope: String::new(), event_id, ttl, offset }
+    ClaimRequest {
+        scope: String::new(),
+        event_id,
+        ttl,
+        offset,
+    }
 }
 
-pub fn hour(id: &str, offset: i64) -> ClaimRequest {
+pub(crate) fn hour(id: &str, offset: i64) -> ClaimRequest {
     claim(id, offset, Duration::from_secs(3600))
 }
 
-pub fn finish(next_offset: i64) -> Finish {
+pub(crate) fn finish(next_offset: i64) -> Finish {
     Finish {
         next_offset,
         committed: None,
@@ -90,43 +121,66 @@ pub fn finish(next_offset: i64) -> Finish {
 }
 
 impl Db {
-    pub fn head(&self, expected: i64, claims: Vec<ClaimRequest>) -> BatchHead {
-        BatchHead { key: key(), owner: self.owner, expected, claims, module_digest: Some([7; 32]) }
+    pub(crate) fn head(&self, expected: i64, claims: Vec<ClaimRequest>) -> BatchHead {
+        BatchHead {
+            key: key(),
+            owner: self.owner,
+            expected,
+            claims,
+            module_digest: Some([7; 32]),
+        }
     }
 
-    pub async fn open(&self, expected: i64, claims: Vec<ClaimRequest>) -> (Box<Transaction>, Vec<Claimed>) {
-        match self.inbox.begin(&self.head(expected, claims), false).await.expect("begun") {
+    pub(crate) async fn open(
+        &self,
+        expected: i64,
+        claims: Vec<ClaimRequest>,
+    ) -> (Box<Transaction>, Vec<Claimed>) {
+        match self
+            .inbox
+            .begin(&self.head(expected, claims), false)
+            .await
+            .expect("begun")
+        {
             Begun::Open(transaction, claimed) => (transaction, claimed),
-            other => panic!("not open: {other:?}"),
+            other => unreachable!("not open: {other:?}"),
         }
     }
 
     /// Begins, claims and commits; returns what the claims came to.
-    pub async fn handle(&self, expected: i64, claims: Vec<ClaimRequest>) -> Vec<Claimed> {
+    pub(crate) async fn handle(&self, expected: i64, claims: Vec<ClaimRequest>) -> Vec<Claimed> {
         let (transaction, claimed) = self.open(expected, claims).await;
-        transaction.commit(finish(expected + 1)).await.expect("committed");
+        transaction
+            .commit(finish(expected + 1))
+            .await
+            .expect("committed");
         claimed
     }
 
-    pub async fn run(&self, sql: &str) {
+    pub(crate) async fn run(&self, sql: &str) {
         self.client.batch_execute(sql).await.expect(sql);
     }
 
-    pub async fn number(&self, sql: &str) -> i64 {
+    pub(crate) async fn number(&self, sql: &str) -> i64 {
         self.client.query_one(sql, &[]).await.expect(sql).get(0)
     }
 
-    pub async fn total(&self) -> i64 {
-        self.number("SELECT sum(balance)::bigint FROM accounts").await
+    pub(crate) async fn total(&self) -> i64 {
+        self.number("SELECT sum(balance)::bigint FROM accounts")
+            .await
     }
 }
 
-pub const CREDIT: &str = "UPDATE accounts SET balance = balance + $1 WHERE id = $2";
+pub(crate) const CREDIT: &str = "UPDATE accounts SET balance = balance + $1 WHERE id = $2";
 
-pub fn ints(values: &[i64]) -> Vec<Value> {
+pub(crate) fn ints(values: &[i64]) -> Vec<Value> {
     values.iter().map(|n| Value::Int64(*n)).collect()
 }
 
-pub async fn ask(transaction: &mut Transaction, sql: &str, params: Vec<Value>) -> Result<ResultSet, CallError> {
+pub(crate) async fn ask(
+    transaction: &mut Transaction,
+    sql: &str,
+    params: Vec<Value>,
+) -> Result<ResultSet, CallError> {
     transaction.query(sql.to_owned(), params).await
 }

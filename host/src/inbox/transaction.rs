@@ -12,6 +12,8 @@ mod finish;
 mod guest;
 mod ledger;
 mod letters;
+mod proof;
+mod refusal;
 mod rows;
 
 use std::future::Future;

@@ -3,33 +3,18 @@
 use std::sync::Arc;
 
 use tidegate_core::failure::{Broken, Failure};
-use tidegate_core::progress::{LastRecord, ProgressKey};
 use tokio_postgres::{Client, Statement};
-use uuid::Uuid;
 
 use super::letters::{self, Shared};
+use super::proof::{Proof, SEAL};
 use super::{Finish, Transaction};
 use crate::inbox::connection::{Sent, send};
 use crate::inbox::error::{failure_of, overdue};
-use crate::inbox::value::param::Param;
 
 const OUTCOMES: &str = "
 UPDATE tidegate.processed_events e SET outcome = o.outcome
   FROM unnest($2::text[], $3::text[], $4::text[]) AS o (scope, event_id, outcome)
  WHERE e.consumer_name = $1 AND e.scope = o.scope AND e.event_id = o.event_id";
-
-/// The final update. It touches its row only inside the very transaction that the fence began: the row's version
-/// is then the fence's, whose creator is the running transaction. It unties the seal in the same stroke.
-const SEAL: &str = "
-UPDATE tidegate.progress
-   SET sealed = begun, next_offset = $6, committed = coalesce($7, committed),
-       last_offset = coalesce($8, last_offset),
-       last_timestamp_ms = CASE WHEN $8::bigint IS NULL THEN last_timestamp_ms ELSE $9 END,
-       last_event_id = CASE WHEN $8::bigint IS NULL THEN last_event_id ELSE $10 END,
-       done = done + $11, skipped = skipped + $12, rejected = rejected + $13, redelivered = redelivered + $14,
-       republished = republished + $15, taken_over = taken_over + $16, updated_at = now()
- WHERE consumer_name = $1 AND topic = $2 AND partition = $3 AND owner = $4 AND begun = $5
-   AND xmin = pg_current_xact_id()::xid";
 
 /// The driver does not show the server's word for how a transaction ended: it takes ROLLBACK, the answer to a
 /// COMMIT of a failed transaction, for success. In a failed transaction the SET fails, and with it the whole
@@ -37,7 +22,7 @@ UPDATE tidegate.progress
 /// raises an error. So success here is the server's word that it committed.
 const COMMIT: &str = "SET LOCAL synchronous_commit = on; COMMIT";
 
-type Counted = Sent<Result<u64, tokio_postgres::Error>>;
+pub(super) type Counted = Sent<Result<u64, tokio_postgres::Error>>;
 
 /// Statements on their way; the last is the seal.
 struct Flight {
@@ -228,74 +213,4 @@ fn send_outcomes(
             .execute(&statement, &[&consumer, &scopes, &ids, &outcomes])
             .await
     })
-}
-
-/// The final update's parameters.
-struct Proof {
-    key: ProgressKey,
-    owner: Uuid,
-    begun: i64,
-    next_offset: i64,
-    committed: Option<i64>,
-    last: Option<LastRecord>,
-    counts: [i64; 6],
-}
-
-impl Proof {
-    fn of(transaction: &Transaction, finish: &Finish) -> Self {
-        let c = finish.counts;
-        Self {
-            key: transaction.key.clone(),
-            owner: transaction.owner,
-            begun: transaction.begun,
-            next_offset: finish.next_offset,
-            committed: finish.committed,
-            last: finish.last.clone(),
-            counts: [
-                c.done,
-                c.skipped,
-                c.rejected,
-                c.redelivered,
-                c.republished,
-                c.taken_over,
-            ],
-        }
-    }
-
-    fn send(self, client: Arc<Client>, statement: Statement) -> Counted {
-        send(async move {
-            let (topic, partition) = (self.key.source.topic.as_ref(), self.key.source.partition);
-            let owner = Param::uuid(self.owner);
-            let last_offset = self.last.as_ref().map(|l| l.offset);
-            let last_timestamp = self.last.as_ref().and_then(|l| l.timestamp_ms);
-            let last_id = self.last.as_ref().and_then(|l| l.event_id.as_deref());
-            let [
-                done,
-                skipped,
-                rejected,
-                redelivered,
-                republished,
-                taken_over,
-            ] = &self.counts;
-            let params: [crate::inbox::SqlParam<'_>; 16] = [
-                &self.key.consumer,
-                &topic,
-                &partition,
-                &owner,
-                &self.begun,
-                &self.next_offset,
-                &self.committed,
-                &last_offset,
-                &last_timestamp,
-                &last_id,
-                done,
-                skipped,
-                rejected,
-                redelivered,
-                republished,
-                taken_over,
-            ];
-            client.execute(&statement, &params).await
-        })
-    }
 }

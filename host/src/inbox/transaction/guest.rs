@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use tidegate_core::failure::Failure;
-use tidegate_core::sql::{CallError, Expectation, GuestSql, ResultSet, SqlError, Value};
-use tokio_postgres::{Error, Statement};
+use tidegate_core::sql::{CallError, Expectation, GuestSql, ResultSet, Value};
+use tokio_postgres::Statement;
 
 use super::Transaction;
 use super::ledger::Answer;
+use super::refusal::told;
 use super::rows::{self, RowsError};
 use crate::inbox::connection::send;
-use crate::inbox::error::failure_of;
+use crate::inbox::error::overdue;
 use crate::inbox::statements::Prepared;
 use crate::inbox::value::param::Param;
 use crate::inbox::value::to_sql::encode_all;
@@ -56,9 +57,8 @@ impl Transaction {
 
     async fn run_query(&mut self, sql: String, params: Vec<Value>) -> Result<ResultSet, CallError> {
         self.admit(&sql)?;
-        let prepared = self.prepare(&sql).await?;
+        let (prepared, params) = self.bind(&sql, &params).await?;
         let prepared = self.prepare_as_text(sql, prepared).await?;
-        let params = self.encode(&prepared.plain, params)?;
         let work = rows::read(Arc::clone(&self.held.client), prepared, params, self.limits);
         match self.attend("a query", work).await {
             Ok(Ok(result)) => self.unless_failed(result).await,
@@ -75,8 +75,7 @@ impl Transaction {
 
     async fn run_execute(&mut self, sql: String, params: Vec<Value>) -> Result<u64, CallError> {
         self.admit(&sql)?;
-        let prepared = self.prepare(&sql).await?;
-        let params = self.encode(&prepared.plain, params)?;
+        let (prepared, params) = self.bind(&sql, &params).await?;
         let client = Arc::clone(&self.held.client);
         let work = async move { client.execute_raw(&prepared.plain, params).await };
         match self.attend("a statement", work).await {
@@ -93,15 +92,14 @@ impl Transaction {
         expect: Expectation,
     ) -> Result<(), CallError> {
         self.admit(&sql)?;
-        let prepared = self.prepare(&sql).await?;
-        let params = self.encode(&prepared.plain, params)?;
+        let (prepared, params) = self.bind(&sql, &params).await?;
         while self.ledger.is_full() {
             let oldest = self.held.patience;
             if tokio::time::timeout(oldest, self.ledger.settle_one())
                 .await
                 .is_err()
             {
-                let failure = crate::inbox::error::overdue("a staged statement", oldest);
+                let failure = overdue("a staged statement", oldest);
                 return Err(self.connection_lost(failure));
             }
         }
@@ -134,24 +132,25 @@ impl Transaction {
         })
     }
 
-    fn encode(
+    /// The statement and its parameters in the types that the server inferred. Where they do not fit those of a
+    /// cached statement, a table may have changed since: it is prepared anew before the record is blamed.
+    async fn bind(
         &mut self,
-        statement: &Statement,
-        params: Vec<Value>,
-    ) -> Result<Vec<Param>, CallError> {
-        encode_all(statement.params(), params).map_err(|message| {
+        sql: &str,
+        params: &[Value],
+    ) -> Result<(Prepared, Vec<Param>), CallError> {
+        if let Some(prepared) = self.held.statements.guest(sql)
+            && let Ok(params) = encode_all(prepared.plain.params(), params)
+        {
+            return Ok((prepared, params));
+        }
+        let plain = self.prepare_text(sql).await?;
+        let params = encode_all(plain.params(), params).map_err(|message| {
             self.fail(Failure::BadParameter {
                 message: message.clone(),
             });
             told("bad-parameter", message)
-        })
-    }
-
-    async fn prepare(&mut self, sql: &str) -> Result<Prepared, CallError> {
-        if let Some(prepared) = self.held.statements.guest(sql) {
-            return Ok(prepared);
-        }
-        let plain = self.prepare_text(sql).await?;
+        })?;
         let prepared = Prepared {
             plain,
             as_text: None,
@@ -159,7 +158,7 @@ impl Transaction {
         self.held
             .statements
             .keep_guest(sql.to_owned(), prepared.clone());
-        Ok(prepared)
+        Ok((prepared, params))
     }
 
     /// Prepares the statement once more where columns have to come as text.
@@ -213,81 +212,5 @@ impl Transaction {
         } else {
             Ok(answer)
         }
-    }
-
-    /// The server refused an awaited statement. The guest is told, unless an earlier statement is the cause or the
-    /// transaction is gone; the record is tainted in any case.
-    async fn server_refused(&mut self, error: &Error) -> CallError {
-        self.drain_window().await;
-        let known = self.ledger.failure().is_some();
-        self.ledger.refused(self.current, error);
-        self.probe().await;
-        match (
-            known,
-            self.ledger.failure().map(|b| &b.failure),
-            failure_of(error),
-        ) {
-            (
-                false,
-                Some(Failure::Sql { .. }),
-                Failure::Sql {
-                    sqlstate,
-                    message,
-                    constraint,
-                },
-            ) => CallError::Sql(SqlError {
-                code: code(&sqlstate).to_owned(),
-                sqlstate: Some(sqlstate),
-                message,
-                constraint,
-            }),
-            _ => CallError::Ended,
-        }
-    }
-
-    async fn too_large(&mut self, message: String) -> CallError {
-        self.host_refused("limit", "54000", message).await
-    }
-
-    /// The host refuses what the server has answered. The record is tainted as if the server had spoken.
-    async fn host_refused(&mut self, code: &str, sqlstate: &str, message: String) -> CallError {
-        self.drain_window().await;
-        if self.ledger.failure().is_some() {
-            return CallError::Ended;
-        }
-        self.fail(Failure::Sql {
-            sqlstate: sqlstate.to_owned(),
-            message: message.clone(),
-            constraint: None,
-        });
-        told(code, message)
-    }
-
-    fn connection_lost(&mut self, failure: Failure) -> CallError {
-        self.ledger.lost(failure);
-        CallError::Ended
-    }
-}
-
-fn told(code: &str, message: String) -> CallError {
-    CallError::Sql(SqlError {
-        code: code.to_owned(),
-        sqlstate: None,
-        message,
-        constraint: None,
-    })
-}
-
-/// The guest's word for a SQLSTATE.
-fn code(sqlstate: &str) -> &'static str {
-    match sqlstate {
-        "40001" | "40P01" | "55P03" => "conflict",
-        "57014" => "limit",
-        _ => match sqlstate.get(..2) {
-            Some("23") => "constraint",
-            Some("21" | "22" | "44") => "data",
-            Some("54") => "limit",
-            _ => "other",
-        },
     }
 }

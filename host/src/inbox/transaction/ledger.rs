@@ -33,8 +33,6 @@ pub(super) struct Ledger {
     failure: Option<Broken>,
     /// The server refused something: whether the transaction is still ours has to be asked.
     suspicious: bool,
-    /// Something failed only because the transaction had failed.
-    aborted: bool,
     /// Records entered, and the last of them.
     entered: u32,
     last_entered: Option<i64>,
@@ -115,10 +113,7 @@ impl Ledger {
             return self.lost(failure);
         };
         match sqlstate.as_str() {
-            "25P02" => {
-                self.aborted = true;
-                self.suspicious = true;
-            }
+            "25P02" => self.suspicious = true,
             "2D000" | "25001" => {
                 // The statement itself reached for the transaction.
                 let failure = Failure::Escape {

@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(date(366), "2001-01-01");
         assert_eq!(date(-730_119), "0001-01-01");
         assert_eq!(date(-730_120), "0001-12-31 BC");
-        assert_eq!(date(-2_451_507), "4714-11-24 BC");
+        assert_eq!(date(-2_451_545), "4714-11-24 BC");
         assert_eq!(date(i32::MAX), "infinity");
     }
 

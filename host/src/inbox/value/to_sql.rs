@@ -8,7 +8,7 @@ use super::shape::{Shape, sql_name};
 use super::{array, syntax};
 
 /// Encodes all of a statement's parameters. The error names parameter, given and wanted type, never the value.
-pub(crate) fn encode_all(types: &[Type], values: Vec<Value>) -> Result<Vec<Param>, String> {
+pub(crate) fn encode_all(types: &[Type], values: &[Value]) -> Result<Vec<Param>, String> {
     if types.len() != values.len() {
         return Err(format!(
             "the statement has {} parameters, {} were given",
@@ -22,8 +22,8 @@ pub(crate) fn encode_all(types: &[Type], values: Vec<Value>) -> Result<Vec<Param
         .collect()
 }
 
-fn encode(ty: &Type, value: Value) -> Result<Param, String> {
-    let given = given_name(&value);
+fn encode(ty: &Type, value: &Value) -> Result<Param, String> {
+    let given = given_name(value);
     let fault = |reason: &str| {
         let wanted = sql_name(ty);
         match reason {
@@ -34,18 +34,18 @@ fn encode(ty: &Type, value: Value) -> Result<Param, String> {
     encode_shape(ty, Shape::of(ty), value).map_err(|reason| fault(&reason))
 }
 
-fn encode_shape(ty: &Type, shape: Shape, value: Value) -> Result<Param, String> {
+fn encode_shape(ty: &Type, shape: Shape, value: &Value) -> Result<Param, String> {
     match value {
         Value::Null => Ok(Param::null()),
-        Value::Boolean(b) if shape == Shape::Bool => Ok(Param::binary([u8::from(b)])),
-        Value::Int64(n) => int(shape, n),
-        Value::Float64(x) => float(shape, x),
+        Value::Boolean(b) if shape == Shape::Bool => Ok(Param::binary([u8::from(*b)])),
+        Value::Int64(n) => int(shape, *n),
+        Value::Float64(x) => float(shape, *x),
         Value::Numeric(text) if shape == Shape::Numeric => {
             checked(text, syntax::is_numeric, "not a decimal number")
         }
         Value::Text(text) => self::text(shape, text),
-        Value::Bytes(bytes) if shape == Shape::Bytea => Ok(Param::binary(bytes)),
-        Value::Uuid(text) if shape == Shape::Uuid => uuid(&text),
+        Value::Bytes(bytes) if shape == Shape::Bytea => Ok(Param::binary(bytes.as_slice())),
+        Value::Uuid(text) if shape == Shape::Uuid => uuid(text),
         Value::Json(text) if matches!(shape, Shape::Json | Shape::Jsonb) => no_nul(text),
         Value::Date(text) if shape == Shape::Date => {
             checked(text, syntax::is_date, "not YYYY-MM-DD")
@@ -65,9 +65,9 @@ fn encode_shape(ty: &Type, shape: Shape, value: Value) -> Result<Param, String> 
             syntax::is_timestamptz,
             "not YYYY-MM-DD HH:MM:SS and a zone",
         ),
-        Value::Int64Array(items) => int_array(shape, &items),
-        Value::TextArray(items) if shape == Shape::TextArray => no_nul(array::text_literal(&items)),
-        Value::Other { type_name, text } if is_named(ty, &type_name) => no_nul(text),
+        Value::Int64Array(items) => int_array(shape, items),
+        Value::TextArray(items) if shape == Shape::TextArray => no_nul(&array::text_literal(items)),
+        Value::Other { type_name, text } if is_named(ty, type_name) => no_nul(text),
         _ => Err(String::new()),
     }
 }
@@ -114,7 +114,7 @@ fn float(shape: Shape, x: f64) -> Result<Param, String> {
     }
 }
 
-fn text(shape: Shape, text: String) -> Result<Param, String> {
+fn text(shape: Shape, text: &str) -> Result<Param, String> {
     match shape {
         Shape::Text => no_nul(text),
         Shape::Name if text.len() <= 63 => no_nul(text),
@@ -144,15 +144,15 @@ fn uuid(text: &str) -> Result<Param, String> {
         .map_err(|_| "not a UUID".to_owned())
 }
 
-fn checked(text: String, good: fn(&str) -> bool, reason: &str) -> Result<Param, String> {
-    if good(&text) {
+fn checked(text: &str, good: fn(&str) -> bool, reason: &str) -> Result<Param, String> {
+    if good(text) {
         Ok(Param::text(text))
     } else {
         Err(reason.to_owned())
     }
 }
 
-fn no_nul(text: String) -> Result<Param, String> {
+fn no_nul(text: &str) -> Result<Param, String> {
     match text.contains('\0') {
         true => Err("it holds a NUL character, which PostgreSQL's text cannot".to_owned()),
         false => Ok(Param::text(text)),

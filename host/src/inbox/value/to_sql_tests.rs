@@ -6,21 +6,21 @@ use tidegate_core::sql::Value;
 use super::encode_all;
 
 fn fault(ty: Type, value: Value) -> String {
-    encode_all(&[ty], vec![value]).expect_err("it does not fit")
+    encode_all(&[ty], &[value]).expect_err("it does not fit")
 }
 
 fn fits(ty: Type, value: Value) -> bool {
-    encode_all(&[ty], vec![value]).is_ok()
+    encode_all(&[ty], &[value]).is_ok()
 }
 
 #[test]
 fn an_error_names_parameter_given_and_wanted_type() {
     let types = [Type::TEXT, Type::INT8];
-    let values = vec![Value::Null, Value::Text("7".into())];
-    let error = encode_all(&types, values).expect_err("text is no bigint");
+    let values = [Value::Null, Value::Text("7".into())];
+    let error = encode_all(&types, &values).expect_err("text is no bigint");
     assert_eq!(error, "parameter $2: given text, wanted bigint");
     assert_eq!(
-        encode_all(&types, vec![]).expect_err("none given"),
+        encode_all(&types, &[]).expect_err("none given"),
         "the statement has 2 parameters, 0 were given"
     );
 }

@@ -1,0 +1,91 @@
+//! What a refused statement means: for the guest, and for its record.
+
+use tidegate_core::failure::Failure;
+use tidegate_core::sql::{CallError, SqlError};
+use tokio_postgres::Error;
+
+use super::Transaction;
+use crate::inbox::error::failure_of;
+
+impl Transaction {
+    /// The server refused an awaited statement. The guest is told, unless an earlier statement is the cause or the
+    /// transaction is gone; the record is tainted in any case.
+    pub(super) async fn server_refused(&mut self, error: &Error) -> CallError {
+        self.drain_window().await;
+        let known = self.ledger.failure().is_some();
+        self.ledger.refused(self.current, error);
+        self.probe().await;
+        match (
+            known,
+            self.ledger.failure().map(|b| &b.failure),
+            failure_of(error),
+        ) {
+            (
+                false,
+                Some(Failure::Sql { .. }),
+                Failure::Sql {
+                    sqlstate,
+                    message,
+                    constraint,
+                },
+            ) => CallError::Sql(SqlError {
+                code: code(&sqlstate).to_owned(),
+                sqlstate: Some(sqlstate),
+                message,
+                constraint,
+            }),
+            _ => CallError::Ended,
+        }
+    }
+
+    pub(super) async fn too_large(&mut self, message: String) -> CallError {
+        self.host_refused("limit", "54000", message).await
+    }
+
+    /// The host refuses what the server has answered. The record is tainted as if the server had spoken.
+    pub(super) async fn host_refused(
+        &mut self,
+        code: &str,
+        sqlstate: &str,
+        message: String,
+    ) -> CallError {
+        self.drain_window().await;
+        if self.ledger.failure().is_some() {
+            return CallError::Ended;
+        }
+        self.fail(Failure::Sql {
+            sqlstate: sqlstate.to_owned(),
+            message: message.clone(),
+            constraint: None,
+        });
+        told(code, message)
+    }
+
+    pub(super) fn connection_lost(&mut self, failure: Failure) -> CallError {
+        self.ledger.lost(failure);
+        CallError::Ended
+    }
+}
+
+pub(super) fn told(code: &str, message: String) -> CallError {
+    CallError::Sql(SqlError {
+        code: code.to_owned(),
+        sqlstate: None,
+        message,
+        constraint: None,
+    })
+}
+
+/// The guest's word for a SQLSTATE.
+fn code(sqlstate: &str) -> &'static str {
+    match sqlstate {
+        "40001" | "40P01" | "55P03" => "conflict",
+        "57014" => "limit",
+        _ => match sqlstate.get(..2) {
+            Some("23") => "constraint",
+            Some("21" | "22" | "44") => "data",
+            Some("54") => "limit",
+            _ => "other",
+        },
+    }
+}
