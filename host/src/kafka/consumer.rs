@@ -1,0 +1,179 @@
+//! The handle on a consumer: what the rest of the host may ask of it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use tidegate_core::record::TopicPartition;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+use super::context::Member;
+use super::poll::Command;
+use super::{KafkaError, PartitionQueue};
+
+/// How long Kafka may take to acknowledge an offset commit.
+const COMMIT: Duration = Duration::from_secs(30);
+/// How long the poll thread may take to hear a command.
+const COMMAND: Duration = Duration::from_secs(10);
+
+/// A member of a consumer group. Clones are the same member.
+#[derive(Clone)]
+pub struct Consumer {
+    pub(super) name: Arc<str>,
+    pub(super) client: Weak<Member>,
+    commands: mpsc::Sender<Command>,
+    pulse: Arc<Pulse>,
+}
+
+/// When the poll thread last came round.
+#[derive(Debug)]
+pub(super) struct Pulse {
+    start: Instant,
+    last: AtomicU64,
+}
+
+impl Pulse {
+    pub(super) fn new() -> Self {
+        Self {
+            start: Instant::now(),
+            last: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn beat(&self) {
+        let nanos = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.last.store(nanos, Ordering::Release);
+    }
+}
+
+impl Consumer {
+    pub(super) fn new(
+        name: Arc<str>,
+        commands: mpsc::Sender<Command>,
+        client: &Arc<Member>,
+        pulse: Arc<Pulse>,
+    ) -> Self {
+        Self {
+            name,
+            client: Arc::downgrade(client),
+            commands,
+            pulse,
+        }
+    }
+
+    /// Starts fetching an assigned partition at `offset`, or starts anew one that is fetched already: the
+    /// queue it had then ends.
+    ///
+    /// # Errors
+    /// The partition is not assigned (any more), the offset is negative, the consumer is closed.
+    pub async fn start(
+        &self,
+        tp: &TopicPartition,
+        offset: i64,
+    ) -> Result<PartitionQueue, KafkaError> {
+        let partition = tp.clone();
+        self.ask(COMMAND, |reply| Command::Start {
+            partition,
+            offset,
+            reply,
+        })
+        .await
+    }
+
+    /// Hands over the partitions of one [`GroupEvent::Revoked`](super::GroupEvent::Revoked) or
+    /// [`GroupEvent::Lost`](super::GroupEvent::Lost), started or not. To be called exactly once for each such
+    /// event, with its partitions: the group's next generation waits for it.
+    ///
+    /// # Errors
+    /// The consumer is closed, or librdkafka refuses.
+    pub async fn release(&self, partitions: Vec<TopicPartition>) -> Result<(), KafkaError> {
+        self.ask(COMMAND, |reply| Command::Release { partitions, reply })
+            .await
+    }
+
+    /// Commits `offset`, the next to be handled, and waits until Kafka has acknowledged it (the value) or
+    /// refused it. The caller keeps one in flight a partition.
+    ///
+    /// # Errors
+    /// A refusal costs nothing but a log line: PostgreSQL knows the position. After a timeout the commit may
+    /// still happen.
+    pub async fn commit(&self, tp: &TopicPartition, offset: i64) -> Result<i64, KafkaError> {
+        super::names::at(tp, offset)?;
+        let partition = tp.clone();
+        self.ask(COMMIT, |reply| Command::Commit {
+            partition,
+            offset,
+            reply,
+        })
+        .await
+    }
+
+    /// When the last poll returned. After a stop of the whole process, a poll that began after it has also
+    /// served what the group had to say by then, but heartbeats are librdkafka's own: only an acknowledged
+    /// commit proves membership.
+    pub fn last_poll(&self) -> Instant {
+        let nanos = self.pulse.last.load(Ordering::Acquire);
+        self.pulse.start + Duration::from_nanos(nanos)
+    }
+
+    /// Leaves the group and ends the poll thread, within `deadline`: beyond it the thread is abandoned, with
+    /// an error in the log. Partitions that were not released are handed over as they are.
+    pub async fn close(self, deadline: Duration) {
+        let until = Instant::now() + deadline;
+        let (done, ended) = oneshot::channel();
+        let name = Arc::clone(&self.name);
+        let close = async move {
+            let sent = self.commands.send(Command::Close { until, done }).await;
+            drop(self);
+            if sent.is_ok() {
+                ended.await.ok();
+            }
+        };
+        if timeout(deadline, close).await.is_err() {
+            tracing::error!(
+                consumer = &*name,
+                ?deadline,
+                "the Kafka client did not close in time; its thread is abandoned, and the broker \
+                 will notice the member's absence by its session timeout"
+            );
+        }
+    }
+
+    async fn ask<T>(
+        &self,
+        within: Duration,
+        command: impl FnOnce(oneshot::Sender<Result<T, KafkaError>>) -> Command,
+    ) -> Result<T, KafkaError> {
+        let closed = || KafkaError::Closed(self.name.to_string());
+        let (reply, answer) = oneshot::channel();
+        let command = command(reply);
+        let what = command.to_string();
+        let exchange = async {
+            self.commands.send(command).await.map_err(|_| closed())?;
+            answer.await.map_err(|_| closed())?
+        };
+        let late = |_| KafkaError::Timeout {
+            what,
+            after: within,
+        };
+        timeout(within, exchange).await.map_err(late)?
+    }
+}
+
+impl std::fmt::Display for Command {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Command::Start {
+                partition, offset, ..
+            } => write!(f, "starting {partition} at offset {offset}"),
+            Command::Release { partitions, .. } => {
+                write!(f, "handing over {} partitions", partitions.len())
+            }
+            Command::Commit {
+                partition, offset, ..
+            } => write!(f, "committing offset {offset} of {partition}"),
+            Command::Close { .. } => f.write_str("closing"),
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What librdkafka calls back: it is only noted here, and acted on by the poll thread between two polls.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext};
+use rdkafka::error::{KafkaError as Client, KafkaResult, RDKafkaErrorCode as Code};
+use rdkafka::types::RDKafkaRespErr;
+use rdkafka::{ClientContext, Offset, TopicPartitionList};
+use tidegate_core::record::TopicPartition;
+
+use super::names;
+use super::noise::Noise;
+
+/// The client of one group member.
+pub(super) type Member = BaseConsumer<Context>;
+
+/// What librdkafka has said since the poll thread last looked.
+#[derive(Debug)]
+pub(super) enum Signal {
+    /// Partitions to take. librdkafka waits for `incremental_assign`.
+    Assign(Vec<TopicPartition>),
+    /// Partitions to hand over. librdkafka waits for `incremental_unassign`.
+    Revoke {
+        partitions: Vec<TopicPartition>,
+        lost: bool,
+    },
+    /// An offset commit was answered.
+    Committed(Vec<Answer>, Option<Code>),
+    /// The text of the error that `poll` returns next.
+    Error(String),
+}
+
+/// Kafka's word on one partition's offset commit.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) partition: TopicPartition,
+    pub(super) offset: i64,
+    pub(super) error: Option<Code>,
+}
+
+/// The consumer's callbacks.
+pub(super) struct Context {
+    consumer: Arc<str>,
+    signals: Mutex<Vec<Signal>>,
+    /// Nobody looks at signals any more: rebalances are answered at once.
+    closing: AtomicBool,
+    log: LibraryLog,
+}
+
+impl Context {
+    pub(super) fn new(consumer: Arc<str>) -> Self {
+        Self {
+            log: LibraryLog::new(Arc::clone(&consumer)),
+            consumer,
+            signals: Mutex::default(),
+            closing: AtomicBool::new(false),
+        }
+    }
+
+    /// What has been said since the last call.
+    pub(super) fn take(&self) -> Vec<Signal> {
+        let mut signals = self.signals.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *signals)
+    }
+
+    /// From now on rebalances are answered at once.
+    pub(super) fn close(&self) {
+        self.closing.store(true, Ordering::Release);
+    }
+
+    fn note(&self, signal: Signal) {
+        let mut signals = self.signals.lock().unwrap_or_else(PoisonError::into_inner);
+        signals.push(signal);
+    }
+}
+
+impl ClientContext for Context {
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        self.log.line(level, facility, message);
+    }
+
+    fn stats_raw(&self, _: &[u8]) {}
+
+    fn error(&self, _: Client, reason: &str) {
+        self.note(Signal::Error(reason.to_owned()));
+    }
+}
+
+impl ConsumerContext for Context {
+    fn rebalance(&self, client: &Member, what: RDKafkaRespErr, list: &mut TopicPartitionList) {
+        let assign = what == RDKafkaRespErr::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS;
+        if self.closing.load(Ordering::Acquire) {
+            answer_at_once(client, assign, &self.consumer);
+        } else if assign {
+            self.note(Signal::Assign(names::partitions(list)));
+        } else {
+            self.note(Signal::Revoke {
+                partitions: names::partitions(list),
+                lost: client.assignment_lost(),
+            });
+        }
+    }
+
+    fn commit_callback(&self, result: KafkaResult<()>, offsets: &TopicPartitionList) {
+        let code = result.err().and_then(|e| e.rdkafka_error_code());
+        self.note(Signal::Committed(answers(offsets), code));
+    }
+}
+
+/// A closing client takes any answer for "give everything back".
+fn answer_at_once(client: &Member, assign: bool, consumer: &str) {
+    let none = TopicPartitionList::new();
+    let result = if assign {
+        client.incremental_assign(&none)
+    } else {
+        client.incremental_unassign(&none)
+    };
+    if let Err(error) = result {
+        tracing::warn!(consumer, %error, "a rebalance while closing could not be answered");
+    }
+}
+
+fn answers(offsets: &TopicPartitionList) -> Vec<Answer> {
+    let elements = offsets.elements();
+    elements
+        .iter()
+        .filter_map(|e| match e.offset() {
+            Offset::Offset(offset) => Some(Answer {
+                partition: TopicPartition {
+                    topic: Arc::from(e.topic()),
+                    partition: e.partition(),
+                },
+                offset,
+                error: e.error().err().and_then(|e| e.rdkafka_error_code()),
+            }),
+            _ => None,
+        })
+        .collect()
+}
+
+/// librdkafka's own log lines, repeated ones thinned out.
+pub(super) struct LibraryLog {
+    owner: Arc<str>,
+    noise: Noise,
+}
+
+impl LibraryLog {
+    pub(super) fn new(owner: Arc<str>) -> Self {
+        Self {
+            owner,
+            noise: Noise::default(),
+        }
+    }
+
+    /// One line. librdkafka's errors are mostly a broker's absence, which it mends itself: warnings.
+    pub(super) fn line(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        let owner = &*self.owner;
+        let loud = matches!(
+            level,
+            RDKafkaLogLevel::Emerg
+                | RDKafkaLogLevel::Alert
+                | RDKafkaLogLevel::Critical
+                | RDKafkaLogLevel::Error
+                | RDKafkaLogLevel::Warning
+        );
+        // CONFWARN: an option that is another kind of client's. The same table serves all kinds.
+        if !loud || facility == "CONFWARN" {
+            tracing::debug!(target: "librdkafka", owner, facility, "{message}");
+        } else if let Some(held_back) = self.noise.let_through(facility, Instant::now()) {
+            tracing::warn!(target: "librdkafka", owner, facility, held_back, "{message}");
+        }
+    }
+}

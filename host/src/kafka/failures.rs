@@ -1,0 +1,82 @@
+//! What the poll thread makes of errors.
+
+use std::time::Instant;
+
+use rdkafka::error::{KafkaError as Client, RDKafkaErrorCode as Code};
+use tidegate_core::record::TopicPartition;
+
+use super::poll::Poller;
+use super::{GroupEvent, KafkaError, blame, error};
+
+impl Poller {
+    /// An error that a poll returned: fatal, about one partition, or gone by itself.
+    pub(super) fn failure(&mut self, returned: &Client) {
+        let said = self.listen();
+        let reason = said.unwrap_or_else(|| error::text(returned));
+        let code = returned.rdkafka_error_code();
+        let fatal = matches!(returned, Client::MessageConsumptionFatal(_));
+        let remedy = code.and_then(error::remedy);
+        match code {
+            Some(Code::PartitionEOF) => {}
+            _ if fatal || remedy.is_some() => {
+                self.fatal(reason, remedy.unwrap_or("restart the host"))
+            }
+            Some(Code::AutoOffsetReset | Code::OffsetOutOfRange) => {
+                self.probe.wanted(Instant::now())
+            }
+            Some(Code::BadMessage | Code::BadCompression | Code::NotImplemented) => {
+                self.unreadable(&reason);
+            }
+            _ => self.passing(code, &reason),
+        }
+    }
+
+    fn passing(&self, code: Option<Code>, reason: &str) {
+        let kind = format!("{code:?}");
+        if let Some(held_back) = self.noise.let_through(&kind, Instant::now()) {
+            let consumer = &*self.subscription.consumer;
+            tracing::warn!(
+                consumer,
+                held_back,
+                "Kafka: {reason}; the client goes on trying"
+            );
+        }
+    }
+
+    fn fatal(&mut self, reason: String, remedy: &'static str) {
+        if std::mem::replace(&mut self.failed, true) {
+            return;
+        }
+        tracing::error!(consumer = %self.subscription.consumer, "Kafka: {reason}; {remedy}");
+        self.emit(GroupEvent::Failed(KafkaError::Fatal {
+            consumer: self.subscription.consumer.to_string(),
+            reason,
+            remedy,
+        }));
+    }
+
+    /// A batch that cannot be read would be left out without a word by going on behind it.
+    fn unreadable(&mut self, reason: &str) {
+        for (tp, expected) in blame::suspects(reason, &self.partitions.positions()) {
+            self.end(
+                &tp,
+                expected,
+                &format!("a batch at or after offset {expected} cannot be read: {reason}"),
+            );
+        }
+    }
+
+    pub(super) fn blame_ranges(&mut self) {
+        for out in self
+            .probe
+            .turn(&self.client, || self.partitions.positions())
+        {
+            self.end(&out.partition, out.expected, &out.why);
+        }
+    }
+
+    fn end(&self, tp: &TopicPartition, expected: i64, why: &str) {
+        tracing::error!(consumer = %self.subscription.consumer, partition = %tp, "{why}");
+        self.partitions.fail(tp, expected, why);
+    }
+}

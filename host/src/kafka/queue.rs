@@ -1,0 +1,216 @@
+//! One partition's queue between the poll thread and the partition's worker.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tidegate_core::record::Record;
+use tokio::sync::Notify;
+
+use crate::config::QueueLimits;
+
+/// The worker's end: bounded by records and bytes. One task waits on it.
+#[derive(Debug)]
+pub struct PartitionQueue(Arc<Shared>);
+
+/// The poll thread's end.
+#[derive(Debug)]
+pub(super) struct Shared {
+    limits: QueueLimits,
+    state: Mutex<State>,
+    news: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    records: VecDeque<Record>,
+    bytes: usize,
+    failure: Option<String>,
+    abandoned: bool,
+}
+
+impl PartitionQueue {
+    /// Both ends of a new queue.
+    pub(super) fn new(limits: QueueLimits) -> (Self, Arc<Shared>) {
+        let shared = Arc::new(Shared {
+            limits,
+            state: Mutex::default(),
+            news: Notify::new(),
+        });
+        (Self(Arc::clone(&shared)), shared)
+    }
+
+    /// Waits until at least one record is there, or until [`PartitionQueue::failure`] says that none will come.
+    pub async fn wait(&self) {
+        loop {
+            let news = self.0.news.notified();
+            if self.0.has_news() {
+                return;
+            }
+            news.await;
+        }
+    }
+
+    /// Takes the first records: at most `max_records`, at most `max_bytes`, but always one if one is there.
+    pub fn take(&self, max_records: usize, max_bytes: usize) -> Vec<Record> {
+        self.0.lock().take(max_records.max(1), max_bytes)
+    }
+
+    /// Records that are there.
+    pub fn len(&self) -> usize {
+        self.0.lock().records.len()
+    }
+
+    /// Whether no record is there.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Why no record will come after those that are there, in words: out of range, unreadable, released, closed.
+    pub fn failure(&self) -> Option<String> {
+        self.0.lock().failure.clone()
+    }
+}
+
+impl Drop for PartitionQueue {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.abandoned = true;
+        state.records.clear();
+        state.bytes = 0;
+    }
+}
+
+impl State {
+    fn take(&mut self, max_records: usize, max_bytes: usize) -> Vec<Record> {
+        let mut taken = 0;
+        let mut bytes = 0usize;
+        for record in self.records.iter().take(max_records) {
+            let size = record.size();
+            if taken > 0 && bytes.saturating_add(size) > max_bytes {
+                break;
+            }
+            taken += 1;
+            bytes += size;
+        }
+        self.bytes = self.bytes.saturating_sub(bytes);
+        self.records.drain(..taken).collect()
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn has_news(&self) -> bool {
+        let state = self.lock();
+        !state.records.is_empty() || state.failure.is_some()
+    }
+
+    /// Adds a record; true if the partition is to be paused. What still arrives after that is kept.
+    pub(super) fn push(&self, record: Record) -> bool {
+        let mut state = self.lock();
+        if state.abandoned {
+            return true;
+        }
+        state.bytes += record.size();
+        state.records.push_back(record);
+        if state.records.len() == 1 {
+            self.news.notify_one();
+        }
+        state.records.len() >= self.limits.max_records || state.bytes >= self.limits.max_bytes
+    }
+
+    /// Whether a paused partition may be resumed: its worker is there, and half of the bounds is free.
+    pub(super) fn wants_more(&self) -> bool {
+        let state = self.lock();
+        !state.abandoned
+            && state.failure.is_none()
+            && state.records.len() <= self.limits.max_records / 2
+            && state.bytes <= self.limits.max_bytes / 2
+    }
+
+    /// Says that no further record will come. The first reason stands.
+    pub(super) fn fail(&self, reason: &str) {
+        let mut state = self.lock();
+        if state.failure.is_none() {
+            state.failure = Some(reason.to_owned());
+            self.news.notify_one();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use tidegate_core::record::{Timestamp, TopicPartition};
+
+    fn record(offset: i64, len: usize) -> Record {
+        Record {
+            source: TopicPartition {
+                topic: Arc::from("t"),
+                partition: 0,
+            },
+            offset,
+            timestamp: Timestamp::Unknown,
+            key: None,
+            value: Some(Bytes::from(vec![0; len])),
+            headers: Vec::new(),
+        }
+    }
+
+    fn limits(max_records: usize, max_bytes: usize) -> QueueLimits {
+        QueueLimits {
+            max_records,
+            max_bytes,
+        }
+    }
+
+    #[test]
+    fn full_at_either_bound_and_wanting_more_at_half() {
+        let (queue, shared) = PartitionQueue::new(limits(4, 1 << 20));
+        assert!(!shared.push(record(0, 1)) && !shared.push(record(1, 1)));
+        assert!(!shared.push(record(2, 1)) && shared.push(record(3, 1)));
+        assert!(!shared.wants_more());
+        assert_eq!(queue.take(1, usize::MAX).len(), 1);
+        assert!(!shared.wants_more());
+        assert_eq!(queue.take(1, usize::MAX).len(), 1);
+        assert!(shared.wants_more());
+        assert!(shared.push(record(4, 1 << 20)), "full by bytes");
+    }
+
+    #[test]
+    fn take_respects_bytes_but_never_returns_nothing() {
+        let (queue, shared) = PartitionQueue::new(limits(10, 1 << 20));
+        for offset in 0..3 {
+            shared.push(record(offset, 1000));
+        }
+        assert_eq!(queue.take(10, 1).len(), 1);
+        let two = queue.take(10, 2 * (1000 + std::mem::size_of::<Record>()));
+        assert_eq!(two.iter().map(|r| r.offset).collect::<Vec<_>>(), [1, 2]);
+        assert!(queue.take(10, 10).is_empty());
+    }
+
+    #[tokio::test]
+    async fn wait_wakes_for_a_record_and_for_a_failure() {
+        let (queue, shared) = PartitionQueue::new(limits(10, 1 << 20));
+        let other = Arc::clone(&shared);
+        let pushed = tokio::spawn(async move { other.push(record(0, 1)) });
+        queue.wait().await;
+        pushed.await.unwrap();
+        queue.take(1, 1);
+        shared.fail("out of range");
+        shared.fail("later");
+        queue.wait().await;
+        assert_eq!(queue.failure().as_deref(), Some("out of range"));
+    }
+
+    #[test]
+    fn an_abandoned_queue_holds_nothing() {
+        let (queue, shared) = PartitionQueue::new(limits(10, 1 << 20));
+        drop(queue);
+        assert!(shared.push(record(0, 1)));
+        assert!(!shared.wants_more());
+    }
+}
