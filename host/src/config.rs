@@ -1,5 +1,24 @@
 //! The configuration, validated: what the rest of the host works with.
 
+mod consumer;
+mod dedup;
+pub mod defaults;
+mod load;
+mod names;
+mod overlay;
+mod problems;
+mod rules;
+mod secrets;
+mod section;
+mod shim;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod units;
+
+pub use load::load;
+pub use problems::ConfigErrors;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,15 +43,27 @@ pub struct Config {
     pub module_cache: PathBuf,
     /// `[host] shutdown_timeout`: how long a stop may take.
     pub shutdown_timeout: Duration,
+    /// What is allowed and seldom meant, each with its place; for the log and for `check`.
+    pub warnings: Vec<String>,
 }
 
 /// `[kafka]`
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct KafkaConfig {
     /// `bootstrap_servers`
     pub bootstrap_servers: String,
     /// `[kafka.librdkafka]`: passed through, the names that the host must own refused.
     pub librdkafka: BTreeMap<String, String>,
+}
+
+impl std::fmt::Debug for KafkaConfig {
+    /// Names of options alone: their values may be secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("KafkaConfig")
+            .field("bootstrap_servers", &self.bootstrap_servers)
+            .field("librdkafka", &self.librdkafka.keys())
+            .finish()
+    }
 }
 
 /// `[postgres]`
@@ -81,7 +112,8 @@ pub struct ConsumerConfig {
     pub queue: QueueLimits,
     /// `[consumer.retry]`
     pub retry: RetryPolicy,
-    /// `[consumer.dead_letter] topic`: default the first topic's name and `.dlt`.
+    /// `[consumer.dead_letter] topic`: default the first topic's name and `.dlt`. None after
+    /// `dead_letter = "off"`: letters stay in PostgreSQL alone.
     pub dead_letter_topic: Option<String>,
     /// `[consumer.limits]`
     pub limits: GuestLimits,

@@ -1,0 +1,200 @@
+//! Reads one `[[consumer]]`.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tidegate_core::backoff::RetryPolicy;
+use tidegate_core::batch::BatchLimits;
+use tidegate_core::limits::GuestLimits;
+use tidegate_core::resume::Start;
+
+use super::dedup;
+use super::names;
+use super::problems::{Place, Problems};
+use super::section::Section;
+use super::tree::{Table, Value};
+use super::{ConsumerConfig, InstancePer, QueueLimits, defaults, secrets};
+
+/// A consumer, and the places that rules across consumers point at.
+pub(super) struct ReadConsumer {
+    pub(super) config: ConsumerConfig,
+    /// How errors name it, such as `consumer "billing": `.
+    pub(super) label: String,
+    pub(super) name_at: Place,
+    pub(super) group_at: Place,
+    pub(super) dead_letter_at: Place,
+}
+
+/// Reads the `n`th consumer, from 0.
+pub(super) fn read(
+    n: usize,
+    (table, at): (&Table, &Place),
+    base: &Path,
+    problems: &Problems,
+) -> ReadConsumer {
+    let label = format!("consumer {}: ", n + 1);
+    let names = (label, "consumer.".to_owned());
+    let mut section = Section::new(Some(table), at.clone(), names, problems);
+    let name = names::consumer(&section);
+    let label = match name.as_str() {
+        "" => format!("consumer {}: ", n + 1),
+        name => format!("consumer {name:?}: "),
+    };
+    section.relabel(label.clone());
+    let topics = names::topics(&section);
+    let (dead_letter_topic, dead_letter_at) = names::dead_letter(&section, &topics);
+    let batch = batch(section.child("batch"));
+    let config = ConsumerConfig {
+        group: names::group(&section, &name),
+        handler: names::handler(&section, base),
+        start: section.choice("start", &STARTS).unwrap_or(Start::Earliest),
+        dedup: dedup::read(&section),
+        batch,
+        queue: queue(section.child("queue"), batch),
+        retry: retry(section.child("retry")),
+        dead_letter_topic,
+        limits: limits(section.child("limits")),
+        instance: section
+            .choice("instance", &INSTANCES)
+            .unwrap_or(InstancePer::Batch),
+        settings: secrets::flatten(&section.child("settings")),
+        drain_timeout: section.duration(
+            "drain_timeout",
+            defaults::DRAIN_TIMEOUT,
+            Duration::from_millis(100)..=Duration::from_secs(240),
+        ),
+        name,
+        topics,
+    };
+    let read = ReadConsumer {
+        config,
+        label,
+        name_at: section.place("name"),
+        group_at: section.place("group"),
+        dead_letter_at,
+    };
+    section.finish();
+    read
+}
+
+const STARTS: [(&str, Start); 2] = [("earliest", Start::Earliest), ("latest", Start::Latest)];
+
+const INSTANCES: [(&str, InstancePer); 2] = [
+    ("batch", InstancePer::Batch),
+    ("record", InstancePer::Record),
+];
+
+/// `key = "off"` in place of a table.
+pub(super) fn is_off(section: &Section<'_>, key: &'static str) -> bool {
+    match section.node(key).map(|node| &node.value) {
+        Some(Value::Text(text)) if text == "off" => true,
+        Some(Value::Text(text)) => {
+            section.error(
+                key,
+                format!(r#"{text:?} is not known; write "off" or a table"#),
+            );
+            true
+        }
+        _ => false,
+    }
+}
+
+fn batch(batch: Section<'_>) -> BatchLimits {
+    let default = super::shim::batch_default();
+    let limits = BatchLimits {
+        max_records: batch.count(
+            "max_records",
+            default.max_records,
+            1..=defaults::BATCH_RECORDS_BOUND,
+        ),
+        max_bytes: batch.size("max_bytes", default.max_bytes, 1..=defaults::BYTES_BOUND),
+        max_wait: batch.duration(
+            "max_wait",
+            default.max_wait,
+            Duration::ZERO..=defaults::MAX_WAIT_BOUND,
+        ),
+    };
+    batch.finish();
+    limits
+}
+
+/// A queue holds at least one batch; by default the larger of two batches and the usual default.
+fn queue(queue: Section<'_>, batch: BatchLimits) -> QueueLimits {
+    let records = defaults::QUEUE_RECORDS.max(2 * batch.max_records);
+    let bytes = defaults::QUEUE_BYTES.max(2 * batch.max_bytes);
+    let limits = QueueLimits {
+        max_records: queue.count(
+            "max_records",
+            records,
+            1..=10 * defaults::BATCH_RECORDS_BOUND,
+        ),
+        max_bytes: queue.size("max_bytes", bytes, 1..=2 * defaults::BYTES_BOUND),
+    };
+    if limits.max_records < batch.max_records {
+        let text = format!("is less than batch.max_records, {}", batch.max_records);
+        queue.error("max_records", text);
+    }
+    if limits.max_bytes < batch.max_bytes {
+        queue.error("max_bytes", "is less than batch.max_bytes");
+    }
+    queue.finish();
+    limits
+}
+
+fn retry(retry: Section<'_>) -> RetryPolicy {
+    let default = super::shim::retry_default();
+    let range = Duration::from_millis(1)..=defaults::WAIT_BOUND;
+    let policy = RetryPolicy {
+        initial: retry.duration("initial", default.initial, range.clone()),
+        max: retry.duration("max", default.max, range),
+        max_elapsed: retry.duration(
+            "max_elapsed",
+            default.max_elapsed,
+            Duration::ZERO..=30 * defaults::WAIT_BOUND,
+        ),
+    };
+    if policy.initial > policy.max {
+        let key = if retry.has("initial") {
+            "initial"
+        } else {
+            "max"
+        };
+        retry.error(key, "initial is longer than max");
+    }
+    retry.finish();
+    policy
+}
+
+fn limits(limits: Section<'_>) -> GuestLimits {
+    let default = GuestLimits::default();
+    let time = defaults::TIME_LEAST..=defaults::TIME_MOST;
+    let small = |key, default: u32, range| {
+        let default = usize::try_from(default).unwrap_or(usize::MAX);
+        u32::try_from(limits.count(key, default, range)).unwrap_or(u32::MAX)
+    };
+    let read = GuestLimits {
+        memory: limits.size(
+            "memory",
+            default.memory,
+            defaults::MEMORY_LEAST..=defaults::MEMORY_MOST,
+        ),
+        cpu: limits.duration("cpu", default.cpu, time.clone()),
+        wall: limits.duration("wall", default.wall, time),
+        statements: small("statements", default.statements, 0..=1_000_000),
+        result_rows: limits.count("result_rows", default.result_rows, 1..=10_000_000),
+        result_bytes: limits.size(
+            "result_bytes",
+            default.result_bytes,
+            1..=defaults::BYTES_BOUND,
+        ),
+        parameter_bytes: limits.size(
+            "parameter_bytes",
+            default.parameter_bytes,
+            1..=defaults::BYTES_BOUND,
+        ),
+        log_bytes: limits.size("log_bytes", default.log_bytes, 0..=defaults::BYTES_BOUND),
+        max_calls: small("max_calls", default.max_calls, 1..=1_000_000_000),
+    };
+    limits.finish();
+    read
+}

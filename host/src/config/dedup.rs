@@ -1,0 +1,140 @@
+//! Reads `[consumer.dedup]`.
+
+use std::time::Duration;
+
+use tidegate_core::event_id::{IdFormat, IdRule, IdSource};
+use tidegate_core::ttl::{OutOfRange, TtlRule, TtlSource};
+
+use super::consumer::is_off;
+use super::section::Section;
+use super::shim::parse_id_rule;
+use super::{DedupConfig, Scope, defaults};
+
+/// `[consumer.dedup]`, or `dedup = "off"`.
+pub(super) fn read(consumer: &Section<'_>) -> DedupConfig {
+    if is_off(consumer, "dedup") {
+        return DedupConfig {
+            enabled: false,
+            id: position(),
+            scope: Scope::Consumer,
+            ttl: default_ttl(),
+            grace: defaults::GRACE,
+        };
+    }
+    let dedup = consumer.child("dedup");
+    let id = id(&dedup);
+    warn_about(&dedup, &id);
+    let read = DedupConfig {
+        enabled: true,
+        id,
+        scope: dedup.choice("scope", &SCOPES).unwrap_or(Scope::Consumer),
+        ttl: ttl(&dedup),
+        grace: dedup.duration(
+            "grace",
+            defaults::GRACE,
+            Duration::ZERO..=defaults::TTL_BOUND,
+        ),
+    };
+    dedup.finish();
+    read
+}
+
+const SCOPES: [(&str, Scope); 2] = [("consumer", Scope::Consumer), ("topic", Scope::Topic)];
+
+const FORMATS: [(&str, IdFormat); 2] = [("bytes", IdFormat::Bytes), ("uuid", IdFormat::Uuid)];
+
+const OUT_OF_RANGE: [(&str, OutOfRange); 2] =
+    [("clamp", OutOfRange::Clamp), ("reject", OutOfRange::Reject)];
+
+/// With dedup off, the position is the event's id.
+fn position() -> IdRule {
+    IdRule {
+        sources: vec![IdSource::Position],
+        format: IdFormat::Bytes,
+    }
+}
+
+fn id(dedup: &Section<'_>) -> IdRule {
+    let format = dedup
+        .choice("id_format", &FORMATS)
+        .unwrap_or(IdFormat::Bytes);
+    let parts = dedup
+        .texts("id")
+        .unwrap_or_else(|| vec![defaults::ID.to_owned()]);
+    match parse_id_rule(&parts, format) {
+        Ok(rule) => rule,
+        Err(text) => {
+            dedup.error("id", text);
+            position()
+        }
+    }
+}
+
+/// Ids that are seldom what was meant.
+fn warn_about(dedup: &Section<'_>, id: &IdRule) {
+    match id.sources[..] {
+        [IdSource::Position] if dedup.has("id") => dedup.warn(
+            "id",
+            "a position knows no event: one published again at another offset is handled again; name where the event's own id is found, if it has one",
+        ),
+        [IdSource::Key] => dedup.warn(
+            "id",
+            r#"with the key alone as id, later updates of a key are dropped as duplicates until the TTL ends, and a compacted topic keeps only the latest of them; join what tells them apart, for example ["key", "json:/version"]"#,
+        ),
+        _ => {}
+    }
+}
+
+fn default_ttl() -> TtlRule {
+    TtlRule {
+        default: defaults::TTL,
+        from: None,
+        min: defaults::MIN_TTL,
+        max: defaults::MAX_TTL,
+        out_of_range: OutOfRange::Clamp,
+    }
+}
+
+fn ttl(dedup: &Section<'_>) -> TtlRule {
+    let all = Duration::from_millis(1)..=defaults::TTL_BOUND;
+    let from = dedup.text("ttl_from").and_then(|given| {
+        let source = source(&given);
+        if source.is_none() {
+            let text = "write \"header:NAME\" or \"json:/pointer\"";
+            dedup.error("ttl_from", format!("{given:?} is not known; {text}"));
+        }
+        source
+    });
+    let out_of_range = dedup.choice("ttl_out_of_range", &OUT_OF_RANGE);
+    let rule = TtlRule {
+        default: dedup.duration("ttl", defaults::TTL, all.clone()),
+        from,
+        min: dedup.duration("min_ttl", defaults::MIN_TTL, all.clone()),
+        max: dedup.duration("max_ttl", defaults::MAX_TTL, all),
+        out_of_range: out_of_range.unwrap_or(OutOfRange::Clamp),
+    };
+    check_bounds(dedup, &rule);
+    rule
+}
+
+fn check_bounds(dedup: &Section<'_>, rule: &TtlRule) {
+    let given = |keys: [&'static str; 2]| if dedup.has(keys[0]) { keys[0] } else { keys[1] };
+    if rule.min > rule.max {
+        dedup.error(
+            given(["min_ttl", "max_ttl"]),
+            "min_ttl is longer than max_ttl",
+        );
+    } else if rule.default < rule.min {
+        dedup.error(given(["ttl", "min_ttl"]), "ttl is shorter than min_ttl");
+    } else if rule.default > rule.max {
+        dedup.error(given(["ttl", "max_ttl"]), "ttl is longer than max_ttl");
+    }
+}
+
+fn source(given: &str) -> Option<TtlSource> {
+    match given.split_once(':')? {
+        ("header", name) if !name.is_empty() => Some(TtlSource::Header(name.into())),
+        ("json", pointer) if pointer.starts_with('/') => Some(TtlSource::Json(pointer.into())),
+        _ => None,
+    }
+}

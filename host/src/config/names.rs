@@ -1,0 +1,114 @@
+//! Names: consumer, topics, group, dead letter topic, handler.
+
+use std::path::{Path, PathBuf};
+
+use super::consumer::is_off;
+use super::defaults;
+use super::problems::Place;
+use super::section::Section;
+
+/// `name`; empty after an error.
+pub(super) fn consumer(section: &Section<'_>) -> String {
+    section.missing("name", "it scopes the inbox, so choose it once for ever");
+    named(section, "name", defaults::CONSUMER_NAME_BYTES).unwrap_or_default()
+}
+
+/// `group`; the consumer's name by default.
+pub(super) fn group(section: &Section<'_>, name: &str) -> String {
+    named(section, "group", defaults::GROUP_NAME_BYTES).unwrap_or_else(|| name.to_owned())
+}
+
+fn named(section: &Section<'_>, key: &'static str, max_bytes: usize) -> Option<String> {
+    let name = section.text(key)?;
+    if name.is_empty() {
+        section.error(key, "is empty");
+    } else if name.len() > max_bytes {
+        section.error(
+            key,
+            format!("has {} bytes; at most {max_bytes} are allowed", name.len()),
+        );
+    } else if name.trim() != name || name.contains(char::is_control) {
+        let text = "begins or ends with a space, or holds control characters";
+        section.error(key, format!("{name:?} {text}"));
+    } else {
+        return Some(name);
+    }
+    None
+}
+
+/// `topics`.
+pub(super) fn topics(section: &Section<'_>) -> Vec<String> {
+    let topics = section.texts("topics").unwrap_or_default();
+    section.missing("topics", r#"write for example topics = ["orders"]"#);
+    if topics.is_empty() && section.has("topics") {
+        section.error("topics", "names no topic");
+    }
+    for (n, topic) in topics.iter().enumerate() {
+        if let Some(text) = bad_topic(topic) {
+            section.error("topics", text);
+        }
+        if topics.iter().take(n).any(|earlier| earlier == topic) {
+            section.error("topics", format!("{topic:?} is named twice"));
+        }
+    }
+    topics
+}
+
+/// What Kafka has against a topic's name.
+fn bad_topic(name: &str) -> Option<String> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if name.starts_with('^') {
+        Some(format!("{name:?} is a pattern; list the topics by name"))
+    } else if name.is_empty() || matches!(name, "." | "..") || !name.chars().all(allowed) {
+        let rule = "letters, digits, '.', '_' and '-' are allowed";
+        Some(format!("{name:?} is not a topic's name; {rule}"))
+    } else if name.len() > defaults::TOPIC_NAME_BYTES {
+        let most = defaults::TOPIC_NAME_BYTES;
+        Some(format!(
+            "a topic's name has {} characters; Kafka takes at most {most}",
+            name.len()
+        ))
+    } else {
+        None
+    }
+}
+
+/// `dead_letter.topic`, and the place to point at; none for `dead_letter = "off"`.
+pub(super) fn dead_letter(section: &Section<'_>, topics: &[String]) -> (Option<String>, Place) {
+    if is_off(section, "dead_letter") {
+        return (None, section.place("dead_letter"));
+    }
+    let letters = section.child("dead_letter");
+    letters.choice("headers", &[("tidegate", ())]);
+    let given = letters.text("topic");
+    let usual = |first: &String| format!("{first}{}", defaults::DEAD_LETTER_SUFFIX);
+    let first = topics.first().filter(|first| bad_topic(first).is_none());
+    let topic = given.or_else(|| first.map(usual));
+    let at = match letters.has("topic") {
+        true => letters.place("topic"),
+        false => section.place("topics"),
+    };
+    if let Some(text) = topic.as_deref().and_then(bad_topic) {
+        letters.error("topic", text);
+    }
+    letters.finish();
+    (topic, at)
+}
+
+/// `handler`, a path relative to the configuration file.
+pub(super) fn handler(section: &Section<'_>, base: &Path) -> PathBuf {
+    section.missing(
+        "handler",
+        r#"write for example handler = "handlers/credit.wasm""#,
+    );
+    let Some(given) = section.text("handler") else {
+        return PathBuf::new();
+    };
+    if given.starts_with("registry:") {
+        let text = "handlers from the registry are not served yet; name the module's file";
+        section.error("handler", format!("{given:?}: {text}"));
+    } else if given.is_empty() {
+        section.error("handler", "is empty; name the module's file");
+    }
+    base.join(given)
+}

@@ -1,0 +1,375 @@
+//! The configuration, from text to values and problems.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use tidegate_core::event_id::IdSource;
+use tidegate_core::resume::Start;
+use tidegate_core::ttl::{OutOfRange, TtlSource};
+
+use super::load::read;
+use super::overlay::Environment;
+use super::problems::Problems;
+use super::{Config, InstancePer, Scope};
+
+const REFERENCE: &str = include_str!("reference.toml");
+
+const MINIMAL: &str = r#"
+[kafka]
+bootstrap_servers = "localhost:9092"
+[postgres]
+url = "postgresql://app@localhost/shop"
+[[consumer]]
+name = "billing"
+topics = ["payments"]
+handler = "handlers/credit.wasm"
+"#;
+
+const PATH: &str = "/etc/tg/tidegate.toml";
+
+fn with_env(text: &str, env: &[(&str, &str)]) -> Result<Config, Vec<String>> {
+    let problems = Problems::default();
+    let env = env
+        .iter()
+        .map(|(k, v)| (OsString::from(k), OsString::from(v)));
+    let config = read(text, Path::new(PATH), Environment::new(env), &problems);
+    match problems.finish(Path::new(PATH)) {
+        Ok(warnings) => Ok(Config { warnings, ..config }),
+        Err(errors) => {
+            let prefix = format!("{PATH}:");
+            let lines = errors.to_string();
+            let lines = lines
+                .lines()
+                .map(|l| l.strip_prefix(&prefix).unwrap_or(l).to_owned());
+            Err(lines.collect())
+        }
+    }
+}
+
+fn load(text: &str) -> Result<Config, Vec<String>> {
+    with_env(text, &[])
+}
+
+/// The minimal file and more lines, for its consumer or for tables of their own.
+fn errors_of(more: &str) -> Vec<String> {
+    load(&format!("{MINIMAL}{more}")).unwrap_err()
+}
+
+fn only_error_of(more: &str) -> String {
+    let errors = errors_of(more);
+    assert_eq!(errors.len(), 1, "{errors:#?}");
+    errors.into_iter().next().unwrap()
+}
+
+#[test]
+fn five_mistakes_are_five_lines() {
+    let text = r#"[kafka]
+bootstrap_server = "localhost:9092"
+
+[postgres]
+url = "postgresql://app@localhost/shop"
+max_connections = "many"
+
+[[consumer]]
+name = "billing"
+topics = ["payments"]
+handler = "handlers/credit.wasm"
+start = "newest"
+[consumer.dedup]
+ttl = "7x"
+[consumer.limits]
+memory = "1B"
+"#;
+    let errors = load(text).unwrap_err();
+    assert_eq!(
+        errors,
+        [
+            "2: kafka.bootstrap_server: unknown key; did you mean bootstrap_servers?",
+            "6: postgres.max_connections: \"many\" is not a whole number from 1 to 1000",
+            "12: consumer \"billing\": start: \"newest\" is not known; write \"earliest\" or \"latest\"",
+            "14: consumer \"billing\": dedup.ttl: \"7x\" is not a duration; write for example \"7d\", \"12h\" or \"PT30M\"",
+            "16: consumer \"billing\": limits.memory: \"1B\" is out of range; from 1MiB to 4GiB are allowed",
+        ]
+    );
+}
+
+#[test]
+fn a_minimal_file_has_every_default() {
+    let config = load(MINIMAL).unwrap();
+    assert_eq!(config.postgres.max_connections, 16);
+    assert_eq!(config.shutdown_timeout, Duration::from_secs(25));
+    assert_eq!(config.module_cache, Path::new("/etc/tg/.tidegate/cache"));
+    let consumer = &config.consumers[0];
+    assert_eq!(consumer.group, "billing");
+    assert_eq!(consumer.handler, Path::new("/etc/tg/handlers/credit.wasm"));
+    assert_eq!(consumer.start, Start::Earliest);
+    assert_eq!(consumer.instance, InstancePer::Batch);
+    assert!(consumer.dedup.enabled);
+    assert_eq!(
+        consumer.dedup.id.sources,
+        [IdSource::Header("event-id".into())]
+    );
+    assert_eq!(consumer.dedup.scope, Scope::Consumer);
+    assert_eq!(consumer.dedup.ttl.default, Duration::from_secs(7 * 86_400));
+    assert_eq!(consumer.dedup.ttl.out_of_range, OutOfRange::Clamp);
+    assert_eq!(consumer.batch.max_records, 500);
+    assert_eq!(consumer.batch.max_bytes, 4 << 20);
+    assert_eq!(consumer.queue.max_records, 1000);
+    assert_eq!(consumer.retry.max_elapsed, Duration::from_secs(600));
+    assert_eq!(consumer.dead_letter_topic.as_deref(), Some("payments.dlt"));
+    assert_eq!(
+        consumer.limits,
+        tidegate_core::limits::GuestLimits::default()
+    );
+    assert!(config.warnings.is_empty(), "{:?}", config.warnings);
+}
+
+#[test]
+fn the_reference_holds_every_key_and_its_default() {
+    let problems = Problems::default();
+    let given = read(
+        REFERENCE,
+        Path::new(PATH),
+        Environment::default(),
+        &problems,
+    );
+    let missing: Vec<String> = problems
+        .known()
+        .into_iter()
+        .filter(|key| !in_reference(key))
+        .collect();
+    assert!(missing.is_empty(), "not in reference.toml: {missing:?}");
+    problems.finish(Path::new(PATH)).unwrap();
+
+    let must = MINIMAL
+        .replace("billing", "billing-balance-updater")
+        .replace("\"payments\"", "\"payments.received\"");
+    let defaults = load(&format!("{must}[consumer.settings]\ncurrency = \"EUR\"")).unwrap();
+    assert_eq!(format!("{given:?}"), format!("{defaults:?}"));
+    assert_eq!(
+        given.postgres.statement_timeout,
+        defaults.postgres.statement_timeout
+    );
+    assert_eq!(given.postgres.lock_timeout, defaults.postgres.lock_timeout);
+    assert_eq!(
+        given.postgres.connect_timeout,
+        defaults.postgres.connect_timeout
+    );
+    assert_eq!(
+        given.postgres.prune_interval,
+        defaults.postgres.prune_interval
+    );
+}
+
+/// Whether `consumer.dedup.ttl` stands in the reference, as a key under its table or as a table.
+fn in_reference(key: &str) -> bool {
+    let (table, last) = key.rsplit_once('.').unwrap_or(("", key));
+    let mut here = String::new();
+    REFERENCE.lines().any(|line| {
+        let line = line.trim_start_matches("# ");
+        if let Some(header) = line.strip_prefix('[') {
+            let end = header.find(']').unwrap_or(header.len());
+            here = header[..end].trim_start_matches('[').to_owned();
+        }
+        here == key || (here == table && line.starts_with(&format!("{last} =")))
+    })
+}
+
+#[test]
+fn the_environment_wins_outside_the_consumers() {
+    let config = with_env(
+        MINIMAL,
+        &[
+            ("TIDEGATE__POSTGRES__MAX_CONNECTIONS", "7"),
+            ("TIDEGATE__KAFKA__BOOTSTRAP_SERVERS", "a:1,b:2"),
+            ("TIDEGATE__KAFKA__LIBRDKAFKA__SECURITY_PROTOCOL", "SSL"),
+            ("TIDEGATE__HOST__SHUTDOWN_TIMEOUT", "3s"),
+            ("TIDEGATE_LOG", "debug"),
+            ("XDG_CACHE_HOME", "/var/cache/me"),
+        ],
+    )
+    .unwrap();
+    assert_eq!(config.postgres.max_connections, 7);
+    assert_eq!(config.kafka.bootstrap_servers, "a:1,b:2");
+    assert_eq!(config.kafka.librdkafka["security.protocol"], "SSL");
+    assert_eq!(config.shutdown_timeout, Duration::from_secs(3));
+    assert_eq!(config.module_cache, Path::new("/var/cache/me/tidegate"));
+}
+
+#[test]
+fn a_bad_variable_is_named_without_its_value() {
+    let errors = with_env(
+        MINIMAL,
+        &[
+            ("TIDEGATE__POSTGRES__URRL", "secret"),
+            ("TIDEGATE__CONSUMER__NAME", "secret"),
+            ("TIDEGATE__NOWHERE", "secret"),
+            ("TIDEGATE__POSTGRES__URL", "postgresql://app:secret@:nope/"),
+        ],
+    )
+    .unwrap_err();
+    assert_eq!(errors.len(), 4, "{errors:#?}");
+    assert!(
+        errors
+            .iter()
+            .all(|e| e.starts_with("environment variable TIDEGATE__")),
+        "{errors:#?}"
+    );
+    assert!(!errors.join("\n").contains("secret"), "{errors:#?}");
+}
+
+#[test]
+fn a_secret_comes_from_a_file_or_not_at_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("url");
+    std::fs::write(&file, "postgresql://app:geheim@db/shop\n").unwrap();
+    let text = MINIMAL.replace(
+        "url = \"postgresql://app@localhost/shop\"",
+        &format!("url_file = {:?}", file.display().to_string()),
+    );
+    let config = load(&text).unwrap();
+    assert_eq!(config.postgres.url, "postgresql://app:geheim@db/shop");
+    assert!(!format!("{config:?}").contains("geheim"));
+    let over = with_env(&text, &[("TIDEGATE__POSTGRES__URL", "postgresql://x@y/z")]).unwrap();
+    assert_eq!(over.postgres.url, "postgresql://x@y/z");
+
+    std::fs::remove_file(&file).unwrap();
+    let errors = load(&text).unwrap_err();
+    assert!(errors[0].contains("postgres.url_file") && errors[0].contains("cannot be read"));
+    let both = MINIMAL.replace("[[consumer]]", "url_file = \"x\"\n[[consumer]]");
+    assert!(load(&both).unwrap_err()[0].contains("given beside url"));
+}
+
+#[test]
+fn secrets_stay_out_of_errors_and_debug() {
+    let text = MINIMAL.replace("app@localhost", "app:geheim@localhost:port");
+    assert!(!load(&text).unwrap_err().join("\n").contains("geheim"));
+    let text = format!("{MINIMAL}[kafka.librdkafka]\nsasl.password = \"geheim\"");
+    let config = load(&text).unwrap();
+    assert_eq!(config.kafka.librdkafka["sasl.password"], "geheim");
+    assert!(!format!("{config:?}").contains("geheim"));
+}
+
+#[test]
+fn consumers_are_checked_against_one_another() {
+    let second =
+        "[[consumer]]\nname = \"billing\"\ntopics = [\"payments.dlt\"]\nhandler = \"b.wasm\"\n";
+    let errors = errors_of(second);
+    assert_eq!(errors.len(), 2, "{errors:#?}");
+    assert!(
+        errors[0].starts_with("8: ") && errors[0].contains("\"payments.dlt\" is read by consumer")
+    );
+    assert!(errors[1].starts_with("11: ") && errors[1].contains("names are unique"));
+
+    let second = "[[consumer]]\nname = \"b\"\ngroup = \"billing\"\ntopics = \"payments\"\nhandler = \"b.wasm\"\n";
+    let error = only_error_of(second);
+    assert!(
+        error.starts_with("12: ") && error.contains("split its partitions"),
+        "{error}"
+    );
+}
+
+#[test]
+fn bounds_hold_between_keys() {
+    assert!(
+        only_error_of("[consumer.dedup]\nttl = \"2d\"\nmax_ttl = \"1d\"")
+            .contains("ttl is longer than max_ttl")
+    );
+    assert!(
+        only_error_of("[consumer.dedup]\nmin_ttl = \"8d\"").contains("ttl is shorter than min_ttl")
+    );
+    assert!(
+        only_error_of("[consumer.queue]\nmax_records = 10")
+            .contains("less than batch.max_records, 500")
+    );
+    assert!(
+        only_error_of("[consumer.retry]\ninitial = \"1m\"").contains("initial is longer than max")
+    );
+    assert!(only_error_of("[consumer.batch]\nmax_records = 0").contains("from 1 to 10000"));
+}
+
+#[test]
+fn words_and_names_are_checked() {
+    assert!(only_error_of("dedup = \"of\"").contains("write \"off\" or a table"));
+    assert!(
+        only_error_of("[consumer.dead_letter]\ntopic = \"a b\"").contains("not a topic's name")
+    );
+    assert!(
+        only_error_of("[consumer.dead_letter]\nheaders = \"spring\"")
+            .contains("write \"tidegate\"")
+    );
+    assert!(only_error_of("[consumers]\nx = 1").contains("did you mean consumer?"));
+    let text = MINIMAL.replace("handlers/credit.wasm", "registry:credit");
+    assert!(load(&text).unwrap_err()[0].contains("not served yet"));
+    let text = MINIMAL.replace("[\"payments\"]", "[\"^pay.*\", \"a\", \"a\"]");
+    let errors = load(&text).unwrap_err();
+    assert!(
+        errors[0].contains("is a pattern") && errors[1].contains("is named twice"),
+        "{errors:#?}"
+    );
+}
+
+#[test]
+fn off_and_lists_are_read() {
+    let config = load(&format!("{MINIMAL}dedup = \"off\"\ndead_letter = \"off\"")).unwrap();
+    assert!(!config.consumers[0].dedup.enabled);
+    assert_eq!(config.consumers[0].dead_letter_topic, None);
+    let more = "[consumer.dedup]\nid = [\"key\", \"json:/version\"]\nttl_from = \"json:/ttl\"";
+    let dedup = load(&format!("{MINIMAL}{more}"))
+        .unwrap()
+        .consumers
+        .remove(0)
+        .dedup;
+    assert_eq!(
+        dedup.id.sources,
+        [IdSource::Key, IdSource::Json("/version".into())]
+    );
+    assert_eq!(dedup.ttl.from, Some(TtlSource::Json("/ttl".into())));
+}
+
+#[test]
+fn doubtful_ids_are_warned_of() {
+    for (id, word) in [("key", "compacted"), ("position", "knows no event")] {
+        let config = load(&format!("{MINIMAL}[consumer.dedup]\nid = \"{id}\"")).unwrap();
+        assert_eq!(config.warnings.len(), 1, "{:?}", config.warnings);
+        let warning = &config.warnings[0];
+        assert!(warning.starts_with("/etc/tg/tidegate.toml:11: ") && warning.contains(word));
+    }
+}
+
+#[test]
+fn broken_syntax_and_broken_values_are_reported_together() {
+    let errors = errors_of("start = earliest\ninstance = \"forever\"\n= 5\n");
+    assert!(
+        errors.iter().any(|e| e.starts_with("10: not TOML")),
+        "{errors:#?}"
+    );
+    assert!(
+        errors
+            .iter()
+            .any(|e| e.starts_with("11: ") && e.contains("instance")),
+        "{errors:#?}"
+    );
+    assert!(
+        errors.iter().any(|e| e.starts_with("12: not TOML")),
+        "{errors:#?}"
+    );
+}
+
+#[test]
+fn nonsense_never_panics() {
+    for text in [
+        "",
+        "=",
+        "[",
+        "[[consumer]]",
+        "consumer = 5",
+        "consumer = [1]",
+        "\u{feff}",
+        "kafka = 1\npostgres = []",
+        "\0",
+    ] {
+        assert!(load(text).is_err(), "{text:?}");
+    }
+}
