@@ -1,6 +1,10 @@
 //! Tidegate: a WebAssembly plugin host for Kafka consumers.
 
+pub mod app;
+pub mod cli;
 pub mod config;
+pub mod dev;
 pub mod engine;
 pub mod inbox;
 pub mod kafka;
+pub mod telemetry;

@@ -1,1 +1,5 @@
-fn main() {}
+//! The `tidegate` command: everything is in the library.
+
+fn main() -> std::process::ExitCode {
+    tidegate::cli::main()
+}

@@ -85,9 +85,9 @@ impl<'a> Section<'a> {
         self.table.into_iter().flatten()
     }
 
-    /// Where `key` was written, or else the table.
+    /// Where `key` was written, or else the table. A dotted key may be written as tables.
     pub(super) fn place(&self, key: &str) -> Place {
-        let node = self.table.and_then(|table| table.get(key));
+        let node = self.table.and_then(|table| find(table, key));
         node.map_or(&self.at, |node| &node.at).clone()
     }
 
@@ -282,4 +282,15 @@ impl<'a> Section<'a> {
         );
         default
     }
+}
+
+fn find<'t>(table: &'t Table, key: &str) -> Option<&'t Node> {
+    table.get(key).or_else(|| {
+        let dots = key.match_indices('.');
+        let mut splits = dots.map(|(at, dot)| (&key[..at], &key[at + dot.len()..]));
+        splits.find_map(|(head, tail)| match &table.get(head)?.value {
+            Value::Table(inner) => find(inner, tail),
+            _ => None,
+        })
+    })
 }

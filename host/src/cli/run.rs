@@ -1,0 +1,96 @@
+//! `run`, `migrate` and `dev`.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use super::{CliError, DevArgs, output};
+use crate::app::{self, RunOptions};
+use crate::config::{self, Config};
+use crate::dev::{self, Addresses, Services};
+
+/// Runs the consumers until a signal.
+pub(super) async fn run(config: Config, migrate: bool) -> Result<(), CliError> {
+    log_warnings(&config);
+    Ok(app::run(config, RunOptions { migrate }).await?)
+}
+
+fn log_warnings(config: &Config) {
+    for warning in &config.warnings {
+        tracing::warn!("{warning}");
+    }
+}
+
+/// Brings the schema up to date.
+pub(super) async fn migrate(config: Config) -> Result<(), CliError> {
+    let _ = config;
+    Err(CliError::Failed("not built yet".into()))
+}
+
+/// Runs the consumers against services of their own, and takes those down afterwards.
+pub(super) async fn dev(path: &Path, args: DevArgs) -> Result<(), CliError> {
+    let mut config = config::load(path, dev_environment())?;
+    let program = std::env::current_exe().map_err(|error| {
+        CliError::Failed(format!("cannot find this program's own file: {error}"))
+    })?;
+    let init = args.init.as_deref().map(read_sql).transpose()?;
+    let topics = dev::topics(&config);
+    let mut services = Services::start(&program, &topics, args.partitions).await?;
+    services.addresses().apply(&mut config);
+    let outcome = tokio::select! {
+        outcome = run_on(config, services.addresses().clone(), init) => outcome,
+        error = services.ended() => Err(error.into()),
+    };
+    let stopped = services.stop().await;
+    outcome.and(stopped.map_err(CliError::from))
+}
+
+/// The environment with places of the services that are about to start: a file for `dev` need not name any.
+fn dev_environment() -> impl Iterator<Item = (OsString, OsString)> {
+    let places = [
+        ("TIDEGATE__KAFKA__BOOTSTRAP_SERVERS", "127.0.0.1:1"),
+        (
+            "TIDEGATE__POSTGRES__URL",
+            "postgresql://tidegate@127.0.0.1:1/tidegate",
+        ),
+    ];
+    let replaced = ["TIDEGATE__POSTGRES__URL_FILE"];
+    let ours = move |name: &OsString| {
+        let known = places.iter().map(|(name, _)| *name).chain(replaced);
+        known.into_iter().any(|known| name == known)
+    };
+    let environment = std::env::vars_os().filter(move |(name, _)| !ours(name));
+    environment.chain(places.map(|(name, value)| (name.into(), value.into())))
+}
+
+fn read_sql(path: &Path) -> Result<String, CliError> {
+    let text = std::fs::read_to_string(path);
+    text.map_err(|error| CliError::Usage(format!("{}: cannot be read: {error}", path.display())))
+}
+
+async fn run_on(
+    config: Config,
+    addresses: Addresses,
+    init: Option<String>,
+) -> Result<(), CliError> {
+    greet(&config, &addresses)?;
+    if let Some(sql) = init {
+        let outcome = dev::execute(&addresses.postgres_url, &sql).await;
+        outcome.map_err(|error| CliError::failed(&error))?;
+    }
+    run(config, true).await
+}
+
+fn greet(config: &Config, addresses: &Addresses) -> Result<(), CliError> {
+    let topic = config.consumers.iter().flat_map(|c| &c.topics).next();
+    let (kafka, postgres) = (&addresses.bootstrap_servers, &addresses.postgres_url);
+    output::print(&format!(
+        "Kafka (mock)  {kafka}
+PostgreSQL    {postgres}
+
+  psql {postgres}
+  kcat -b {kafka} -P -t {} -H event-id=1
+
+Both are thrown away at the end. Ctrl-C ends it.",
+        topic.map_or("TOPIC", String::as_str)
+    ))
+}

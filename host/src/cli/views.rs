@@ -1,0 +1,348 @@
+//! What the commands show: plain structs, filled from PostgreSQL and Kafka elsewhere.
+
+use serde::{Serialize, Serializer};
+
+use super::render::{Fields, Row, bytes, opt};
+
+/// Bytes that were written by somebody else: text in JSON where they are UTF-8, else `{"hex": "…"}`, complete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Foreign(pub Vec<u8>);
+
+impl Serialize for Foreign {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match std::str::from_utf8(&self.0) {
+            Ok(text) => serializer.serialize_str(text),
+            Err(_) => serializer.collect_map([("hex", hex::encode(&self.0))]),
+        }
+    }
+}
+
+/// A dead letter in a list.
+#[derive(Clone, Debug, Serialize)]
+pub struct LetterRow {
+    /// The stable id.
+    pub id: String,
+    /// The consumer's name.
+    pub consumer: String,
+    /// The record's topic.
+    pub topic: String,
+    /// The record's partition.
+    pub partition: i32,
+    /// The record's offset.
+    pub offset: i64,
+    /// The event's id, where the record has a good one.
+    pub event_id: Option<String>,
+    /// The cause's code.
+    pub code: String,
+    /// The cause in words.
+    pub message: String,
+    /// The SQLSTATE, where the database spoke.
+    pub sqlstate: Option<String>,
+    /// How often the record was tried.
+    pub attempts: i32,
+    /// `open`, `superseded` or `resolved`.
+    pub state: String,
+    /// When it was written, ISO 8601 in UTC.
+    pub created_at: String,
+    /// When the dead letter topic took it; none while the relay has still to publish it.
+    pub published_at: Option<String>,
+    /// The module that handled the record.
+    pub module_digest: Option<String>,
+}
+
+impl Row for LetterRow {
+    const COLUMNS: &'static [&'static str] = &[
+        "id",
+        "consumer",
+        "topic",
+        "part",
+        "offset",
+        "event id",
+        "code",
+        "state",
+        "published",
+        "created",
+        "message",
+    ];
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.id.clone(),
+            self.consumer.clone(),
+            self.topic.clone(),
+            self.partition.to_string(),
+            self.offset.to_string(),
+            opt(self.event_id.as_ref()),
+            self.code.clone(),
+            self.state.clone(),
+            if self.published_at.is_some() {
+                "yes"
+            } else {
+                "no"
+            }
+            .to_owned(),
+            self.created_at.clone(),
+            self.message.clone(),
+        ]
+    }
+}
+
+/// A dead letter with its record, byte for byte.
+#[derive(Clone, Debug, Serialize)]
+pub struct LetterDetail {
+    /// What the list shows.
+    #[serde(flatten)]
+    pub letter: LetterRow,
+    /// The event's scope.
+    pub scope: String,
+    /// The record's timestamp, milliseconds since 1970 UTC.
+    pub timestamp_ms: Option<i64>,
+    /// The record's key.
+    pub key: Option<Foreign>,
+    /// The record's value.
+    pub value: Option<Foreign>,
+    /// The record's headers, in order, with duplicates and nulls.
+    pub headers: Vec<(String, Option<Foreign>)>,
+}
+
+impl Fields for LetterDetail {
+    fn fields(&self) -> Vec<(String, String)> {
+        let letter = &self.letter;
+        let foreign = |b: &Option<Foreign>| bytes(b.as_ref().map(|b| b.0.as_slice()));
+        let mut fields = named([
+            ("id", letter.id.clone()),
+            ("consumer", letter.consumer.clone()),
+            ("topic", letter.topic.clone()),
+            ("partition", letter.partition.to_string()),
+            ("offset", letter.offset.to_string()),
+            ("timestamp", opt(self.timestamp_ms)),
+            ("event id", opt(letter.event_id.as_ref())),
+            ("scope", self.scope.clone()),
+            ("code", letter.code.clone()),
+            ("sqlstate", opt(letter.sqlstate.as_ref())),
+            ("message", letter.message.clone()),
+            ("attempts", letter.attempts.to_string()),
+            ("state", letter.state.clone()),
+            ("created", letter.created_at.clone()),
+            ("published", opt(letter.published_at.as_ref())),
+            ("module", opt(letter.module_digest.as_ref())),
+            ("key", foreign(&self.key)),
+            ("value", foreign(&self.value)),
+        ]);
+        let headers = self.headers.iter();
+        fields.extend(headers.map(|(name, value)| (format!("header {name}"), foreign(value))));
+        fields
+    }
+}
+
+/// An inbox row.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClaimRow {
+    /// The consumer's name.
+    pub consumer: String,
+    /// What the id is unique within, beside the consumer.
+    pub scope: String,
+    /// The event's id.
+    pub event_id: String,
+    /// When it was claimed, ISO 8601 in UTC.
+    pub processed_at: String,
+    /// Until when duplicates are known, ISO 8601 in UTC.
+    pub processed_until: String,
+    /// Whether that time has passed.
+    pub expired: bool,
+    /// The record's topic.
+    pub topic: String,
+    /// The record's partition.
+    pub partition: i32,
+    /// The record's offset.
+    pub offset: i64,
+    /// `done`, `skipped` or `rejected`.
+    pub outcome: String,
+    /// The module that handled it.
+    pub module_digest: Option<String>,
+}
+
+impl Row for ClaimRow {
+    const COLUMNS: &'static [&'static str] = &[
+        "consumer",
+        "scope",
+        "event id",
+        "outcome",
+        "topic",
+        "part",
+        "offset",
+        "processed at",
+        "until",
+        "expired",
+        "module",
+    ];
+
+    fn cells(&self) -> Vec<String> {
+        let module = self.module_digest.as_ref();
+        vec![
+            self.consumer.clone(),
+            self.scope.clone(),
+            self.event_id.clone(),
+            self.outcome.clone(),
+            self.topic.clone(),
+            self.partition.to_string(),
+            self.offset.to_string(),
+            self.processed_at.clone(),
+            self.processed_until.clone(),
+            if self.expired { "yes" } else { "no" }.to_owned(),
+            opt(module.map(|digest| digest.chars().take(12).collect::<String>())),
+        ]
+    }
+}
+
+/// Where a consumer stands in a partition, by Kafka and by PostgreSQL.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OffsetRow {
+    /// The consumer's name.
+    pub consumer: String,
+    /// The topic.
+    pub topic: String,
+    /// The partition.
+    pub partition: i32,
+    /// The group of the progress row; the configuration's where there is no row.
+    pub group: String,
+    /// K: what Kafka has committed for the group.
+    pub kafka_committed: Option<i64>,
+    /// N: the next offset to handle.
+    pub next_offset: Option<i64>,
+    /// C: the last offset that Kafka acknowledged to us.
+    pub acknowledged: Option<i64>,
+    /// The log's beginning.
+    pub low: Option<i64>,
+    /// The log's end.
+    pub high: Option<i64>,
+    /// Records between N and the log's end.
+    pub lag: Option<i64>,
+    /// The row's counters.
+    #[serde(flatten)]
+    pub counts: Option<CountsView>,
+}
+
+/// A progress row's counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct CountsView {
+    /// Records handled.
+    pub done: i64,
+    /// Records the handler skipped.
+    pub skipped: i64,
+    /// Records dead-lettered.
+    pub rejected: i64,
+    /// Duplicates: the same record again.
+    pub redelivered: i64,
+    /// Duplicates: another record of a known event.
+    pub republished: i64,
+    /// Expired claims taken over.
+    pub taken_over: i64,
+}
+
+impl Row for OffsetRow {
+    const COLUMNS: &'static [&'static str] = &[
+        "consumer",
+        "topic",
+        "part",
+        "group",
+        "kafka",
+        "next",
+        "acked",
+        "low",
+        "high",
+        "lag",
+        "done",
+        "skipped",
+        "rejected",
+        "redelivered",
+        "republished",
+        "taken over",
+    ];
+
+    fn cells(&self) -> Vec<String> {
+        let count = |pick: fn(&CountsView) -> i64| opt(self.counts.as_ref().map(pick));
+        vec![
+            self.consumer.clone(),
+            self.topic.clone(),
+            self.partition.to_string(),
+            self.group.clone(),
+            opt(self.kafka_committed),
+            opt(self.next_offset),
+            opt(self.acknowledged),
+            opt(self.low),
+            opt(self.high),
+            opt(self.lag),
+            count(|c| c.done),
+            count(|c| c.skipped),
+            count(|c| c.rejected),
+            count(|c| c.redelivered),
+            count(|c| c.republished),
+            count(|c| c.taken_over),
+        ]
+    }
+}
+
+/// A position before or after `offsets adopt`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Position {
+    /// The group that the position belongs to.
+    pub group: String,
+    /// The cluster that the log belongs to.
+    pub cluster_id: String,
+    /// N: the next offset to handle.
+    pub next_offset: i64,
+}
+
+/// What `offsets adopt` did to a partition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AdoptedRow {
+    /// The consumer's name.
+    pub consumer: String,
+    /// The topic.
+    pub topic: String,
+    /// The partition.
+    pub partition: i32,
+    /// Where the position came from: `group offset` or `beginning of the log`.
+    pub from: String,
+    /// The row before.
+    pub before: Position,
+    /// The row after, read back.
+    pub after: Position,
+}
+
+impl Row for AdoptedRow {
+    const COLUMNS: &'static [&'static str] = &[
+        "consumer",
+        "topic",
+        "part",
+        "taken from",
+        "next before",
+        "next after",
+        "group before",
+        "group after",
+        "cluster before",
+        "cluster after",
+    ];
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.consumer.clone(),
+            self.topic.clone(),
+            self.partition.to_string(),
+            self.from.clone(),
+            self.before.next_offset.to_string(),
+            self.after.next_offset.to_string(),
+            self.before.group.clone(),
+            self.after.group.clone(),
+            self.before.cluster_id.clone(),
+            self.after.cluster_id.clone(),
+        ]
+    }
+}
+
+fn named<const N: usize>(fields: [(&str, String); N]) -> Vec<(String, String)> {
+    fields
+        .map(|(name, value)| (name.to_owned(), value))
+        .to_vec()
+}
