@@ -10,7 +10,6 @@ mod problems;
 mod rules;
 mod secrets;
 mod section;
-mod shim;
 #[cfg(test)]
 mod tests;
 mod tree;

@@ -100,7 +100,7 @@ pub(super) fn is_off(section: &Section<'_>, key: &'static str) -> bool {
 }
 
 fn batch(batch: Section<'_>) -> BatchLimits {
-    let default = super::shim::batch_default();
+    let default = BatchLimits::default();
     let limits = BatchLimits {
         max_records: batch.count(
             "max_records",
@@ -142,7 +142,7 @@ fn queue(queue: Section<'_>, batch: BatchLimits) -> QueueLimits {
 }
 
 fn retry(retry: Section<'_>) -> RetryPolicy {
-    let default = super::shim::retry_default();
+    let default = RetryPolicy::default();
     let range = Duration::from_millis(1)..=defaults::WAIT_BOUND;
     let policy = RetryPolicy {
         initial: retry.duration("initial", default.initial, range.clone()),

@@ -7,7 +7,6 @@ use tidegate_core::ttl::{OutOfRange, TtlRule, TtlSource};
 
 use super::consumer::is_off;
 use super::section::Section;
-use super::shim::parse_id_rule;
 use super::{DedupConfig, Scope, defaults};
 
 /// `[consumer.dedup]`, or `dedup = "off"`.
@@ -61,7 +60,7 @@ fn id(dedup: &Section<'_>) -> IdRule {
     let parts = dedup
         .texts("id")
         .unwrap_or_else(|| vec![defaults::ID.to_owned()]);
-    match parse_id_rule(&parts, format) {
+    match IdRule::parse(&parts, format) {
         Ok(rule) => rule,
         Err(text) => {
             dedup.error("id", text);
@@ -100,8 +99,8 @@ fn ttl(dedup: &Section<'_>) -> TtlRule {
     let from = dedup.text("ttl_from").and_then(|given| {
         let source = source(&given);
         if source.is_none() {
-            let text = "write \"header:NAME\" or \"json:/pointer\"";
-            dedup.error("ttl_from", format!("{given:?} is not known; {text}"));
+            let text = r#"is not known; write "header:NAME" or "json:/pointer""#;
+            dedup.error("ttl_from", format!("{given:?} {text}"));
         }
         source
     });
@@ -131,10 +130,12 @@ fn check_bounds(dedup: &Section<'_>, rule: &TtlRule) {
     }
 }
 
+/// A place that is written as an id's is.
 fn source(given: &str) -> Option<TtlSource> {
-    match given.split_once(':')? {
-        ("header", name) if !name.is_empty() => Some(TtlSource::Header(name.into())),
-        ("json", pointer) if pointer.starts_with('/') => Some(TtlSource::Json(pointer.into())),
-        _ => None,
+    let rule = IdRule::parse(&[given.to_owned()], IdFormat::Bytes).ok()?;
+    match rule.sources.into_iter().next()? {
+        IdSource::Header(name) => Some(TtlSource::Header(name)),
+        IdSource::Json(pointer) => Some(TtlSource::Json(pointer)),
+        IdSource::Key | IdSource::CloudEvents | IdSource::Position => None,
     }
 }

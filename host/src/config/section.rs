@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::shim::parse_duration;
+use tidegate_core::ttl::parse_duration;
 
 use super::problems::{Place, Problems};
 use super::tree::{Node, Table, Value};

@@ -1,6 +1,8 @@
 //! A PostgreSQL of our own in a temporary directory: gone with us.
 
+use std::fs::Permissions;
 use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -47,6 +49,7 @@ impl Postgres {
     pub(super) async fn start() -> Result<Self, DevError> {
         let home = tempfile::Builder::new()
             .prefix("tidegate-dev-")
+            .permissions(Permissions::from_mode(0o700))
             .tempdir()
             .map_err(|error| directory(&std::env::temp_dir(), &error))?;
         let setup = Setup {
@@ -109,6 +112,7 @@ impl Setup {
             reason,
         };
         let output = output.map_err(|error| failed(error.to_string()))?;
+        std::fs::remove_file(&password).map_err(|error| directory(&password, &error))?;
         match output.status.success() {
             true => Ok(()),
             false => Err(failed(one_line(&String::from_utf8_lossy(&output.stderr)))),

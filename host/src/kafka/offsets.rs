@@ -1,0 +1,150 @@
+//! Questions about a group and its topics by somebody who is no member of it: the commands' view of Kafka.
+
+use std::time::Duration;
+
+use rdkafka::config::ClientConfig;
+use rdkafka::consumer::{BaseConsumer, Consumer as _};
+use rdkafka::error::{KafkaError as Client, RDKafkaErrorCode as Code};
+use rdkafka::metadata::Metadata;
+use rdkafka::{Offset, TopicPartitionList};
+use tidegate_core::record::TopicPartition;
+
+use super::{KafkaError, names, options};
+use crate::config::KafkaConfig;
+
+/// How long one question may take.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// The group that asks where no group matters. It is never joined.
+const ASKER: &str = "tidegate-questions";
+
+/// Where a group and a log stand in a partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupOffset {
+    /// The partition.
+    pub partition: TopicPartition,
+    /// K: what the group has committed; none only if the broker said so.
+    pub committed: Option<i64>,
+    /// The log's first offset.
+    pub low: i64,
+    /// The offset behind the log's last.
+    pub high: i64,
+}
+
+/// The committed offsets of `group` and the logs' ranges, without joining the group.
+///
+/// # Errors
+/// The broker cannot be asked, or does not know a partition.
+pub async fn group_offsets(
+    kafka: &KafkaConfig,
+    group: &str,
+    partitions: Vec<TopicPartition>,
+) -> Result<Vec<GroupOffset>, KafkaError> {
+    if partitions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let what = format!("the offsets of group {group:?}");
+    ask(kafka, group, what, move |client| {
+        let committed = client.committed_offsets(names::list(&partitions), ANSWER)?;
+        let offsets = partitions.into_iter().map(|tp| offset(client, &committed, tp));
+        offsets.collect()
+    })
+    .await
+}
+
+/// A topic's partitions, ascending.
+///
+/// # Errors
+/// The broker cannot be asked, or does not know the topic.
+pub async fn topic_partitions(
+    kafka: &KafkaConfig,
+    topic: &str,
+) -> Result<Vec<TopicPartition>, KafkaError> {
+    names::check_topic(topic)?;
+    let topic = topic.to_owned();
+    let what = format!("the partitions of topic {topic:?}");
+    ask(kafka, ASKER, what, move |client| {
+        let metadata = client.fetch_metadata(Some(&topic), ANSWER)?;
+        partitions(&metadata, &topic)
+    })
+    .await
+}
+
+/// The cluster's id.
+///
+/// # Errors
+/// The broker cannot be asked.
+pub async fn cluster_id(kafka: &KafkaConfig) -> Result<String, KafkaError> {
+    ask(kafka, ASKER, "the cluster's id".into(), |client| {
+        let unanswered = Client::Global(Code::OperationTimedOut);
+        client.client().fetch_cluster_id(ANSWER).ok_or(unanswered)
+    })
+    .await
+}
+
+/// Asks on a blocking thread, with a client of its own that subscribes to nothing.
+async fn ask<T: Send + 'static>(
+    kafka: &KafkaConfig,
+    group: &str,
+    what: String,
+    question: impl FnOnce(&BaseConsumer) -> Result<T, Client> + Send + 'static,
+) -> Result<T, KafkaError> {
+    let options: ClientConfig = options::consumer(kafka, group, false);
+    let owner = what.clone();
+    let answer = tokio::task::spawn_blocking(move || {
+        let client: BaseConsumer = options
+            .create()
+            .map_err(|error| KafkaError::options(owner, &error))?;
+        Ok(question(&client))
+    });
+    let answer = answer.await.map_err(|_| KafkaError::Closed(what.clone()))??;
+    answer.map_err(|error| match error.rdkafka_error_code() {
+        Some(Code::OperationTimedOut | Code::RequestTimedOut) => KafkaError::Timeout {
+            what,
+            after: ANSWER,
+        },
+        _ => KafkaError::refused(what, &error),
+    })
+}
+
+fn offset(
+    client: &BaseConsumer,
+    committed: &TopicPartitionList,
+    partition: TopicPartition,
+) -> Result<GroupOffset, Client> {
+    let (topic, number) = (&partition.topic, partition.partition);
+    let element = committed.find_partition(topic, number);
+    let element = element.ok_or(Client::OffsetFetch(Code::UnknownPartition))?;
+    element.error()?;
+    let committed = match element.offset() {
+        Offset::Offset(offset) => Some(offset),
+        Offset::Invalid => None,
+        _ => return Err(Client::OffsetFetch(Code::BadMessage)),
+    };
+    let (low, high) = client.fetch_watermarks(topic, number, ANSWER)?;
+    Ok(GroupOffset {
+        partition,
+        committed,
+        low,
+        high,
+    })
+}
+
+fn partitions(metadata: &Metadata, topic: &str) -> Result<Vec<TopicPartition>, Client> {
+    let unknown = Client::MetadataFetch(Code::UnknownTopicOrPartition);
+    let found = metadata.topics().iter().find(|t| t.name() == topic);
+    let found = found.ok_or(unknown)?;
+    if let Some(error) = found.error() {
+        return Err(Client::MetadataFetch(error.into()));
+    }
+    let mut partitions: Vec<TopicPartition> = found
+        .partitions()
+        .iter()
+        .map(|p| TopicPartition {
+            topic: topic.into(),
+            partition: p.id(),
+        })
+        .collect();
+    partitions.sort();
+    Ok(partitions)
+}
