@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 use crate::config::{self, Config, defaults};
+use crate::inbox::{Inbox, Wall};
 use crate::telemetry::{self, LogFormat};
 
 pub use error::CliError;
@@ -123,6 +124,13 @@ fn execute(cli: Cli) -> Result<(), CliError> {
             Command::Offsets(command) => offsets::execute(load()?, command).await,
         }
     })
+}
+
+/// Access to the database of `config`, whose schema this binary knows.
+async fn open(config: &Config) -> Result<Inbox, CliError> {
+    let inbox = Inbox::new(&config.postgres, Wall::default())?;
+    inbox.check_schema().await?;
+    Ok(inbox)
 }
 
 /// The consumers of `config` that `name` means: the one of that name, or all.

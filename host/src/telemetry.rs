@@ -5,8 +5,8 @@ use tracing_subscriber::EnvFilter;
 /// The variable that filters the log.
 pub const LOG_VARIABLE: &str = "TIDEGATE_LOG";
 
-/// What is logged when [`LOG_VARIABLE`] is not set: librdkafka's own chatter is not news.
-pub const DEFAULT_FILTER: &str = "info,rdkafka=warn,librdkafka=warn";
+/// What is logged when [`LOG_VARIABLE`] is not set: the chatter of libraries is not news.
+pub const DEFAULT_FILTER: &str = "info,rdkafka=warn,librdkafka=warn,refinery_core=warn";
 
 /// How a log line looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

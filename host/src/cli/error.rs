@@ -1,8 +1,11 @@
 //! Why a command failed, and its exit code.
 
+use tidegate_core::failure::Failure;
+
 use crate::app::AppError;
 use crate::config::ConfigErrors;
 use crate::dev::DevError;
+use crate::inbox::InboxError;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +22,9 @@ pub enum CliError {
     /// The services of `dev`.
     #[error(transparent)]
     Dev(#[from] DevError),
+    /// PostgreSQL.
+    #[error(transparent)]
+    Inbox(#[from] InboxError),
     /// Anything else, in full.
     #[error("{0}")]
     Failed(String),
@@ -30,7 +36,10 @@ impl CliError {
         match self {
             CliError::Config(_) | CliError::Usage(_) => 2,
             CliError::App(AppError::Stopped(_)) => 3,
-            CliError::App(AppError::Failed(_)) | CliError::Dev(_) | CliError::Failed(_) => 1,
+            CliError::App(AppError::Failed(_))
+            | CliError::Dev(_)
+            | CliError::Inbox(_)
+            | CliError::Failed(_) => 1,
         }
     }
 
@@ -46,5 +55,11 @@ impl CliError {
             source = cause.source();
         }
         CliError::Failed(text)
+    }
+}
+
+impl From<Failure> for CliError {
+    fn from(failure: Failure) -> Self {
+        CliError::Inbox(failure.into())
     }
 }

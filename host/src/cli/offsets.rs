@@ -1,8 +1,11 @@
 //! `offsets show` and `offsets adopt`.
 
+mod adopt;
+mod show;
+
 use clap::Subcommand;
 
-use super::{CliError, FormatArgs, chosen};
+use super::{CliError, FormatArgs};
 use crate::config::Config;
 
 /// Positions.
@@ -16,7 +19,11 @@ pub(super) enum OffsetsCommand {
         #[command(flatten)]
         format: FormatArgs,
     },
-    /// Take the group's offsets for another log or another group; the inbox decides what is a duplicate
+    /// Take over the group's offsets after another log, cluster or group was found
+    ///
+    /// For each progress row: N becomes the group's committed offset, or the log's beginning where the group has
+    /// none inside the log. Group and cluster become the configuration's and the broker's. Nothing is skipped
+    /// silently: the inbox decides what is a duplicate.
     Adopt {
         /// The consumer
         consumer: String,
@@ -35,8 +42,7 @@ pub(super) enum OffsetsCommand {
 pub(super) async fn execute(config: Config, command: OffsetsCommand) -> Result<(), CliError> {
     match command {
         OffsetsCommand::Show { consumer, format } => {
-            chosen(&config, consumer.as_deref())?;
-            let _ = format;
+            show::execute(&config, consumer.as_deref(), format.format).await
         }
         OffsetsCommand::Adopt {
             consumer,
@@ -44,9 +50,12 @@ pub(super) async fn execute(config: Config, command: OffsetsCommand) -> Result<(
             partition,
             format,
         } => {
-            chosen(&config, Some(&consumer))?;
-            let _ = (topic, partition, format);
+            let wanted = adopt::Wanted {
+                consumer,
+                topic,
+                partition,
+            };
+            adopt::execute(&config, &wanted, format.format).await
         }
     }
-    Err(CliError::Failed("not built yet".into()))
 }

@@ -7,6 +7,7 @@ use super::{CliError, DevArgs, output};
 use crate::app::{self, RunOptions};
 use crate::config::{self, Config};
 use crate::dev::{self, Addresses, Services};
+use crate::inbox::{Inbox, Wall};
 
 /// Runs the consumers until a signal.
 pub(super) async fn run(config: Config, migrate: bool) -> Result<(), CliError> {
@@ -22,8 +23,15 @@ fn log_warnings(config: &Config) {
 
 /// Brings the schema up to date.
 pub(super) async fn migrate(config: Config) -> Result<(), CliError> {
-    let _ = config;
-    Err(CliError::Failed("not built yet".into()))
+    let inbox = Inbox::new(&config.postgres, Wall::default())?;
+    let applied = inbox.migrate().await?;
+    for migration in &applied {
+        output::print(&format!("applied {migration}"))?;
+    }
+    match applied.is_empty() {
+        true => output::print("the schema is up to date"),
+        false => Ok(()),
+    }
 }
 
 /// Runs the consumers against services of their own, and takes those down afterwards.

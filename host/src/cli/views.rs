@@ -39,10 +39,10 @@ pub struct LetterRow {
     /// The SQLSTATE, where the database spoke.
     pub sqlstate: Option<String>,
     /// How often the record was tried.
-    pub attempts: i32,
-    /// `open`, `superseded` or `resolved`.
+    pub attempts: u32,
+    /// `open`, `superseded`, `resolved` or `discarded`.
     pub state: String,
-    /// When it was written, ISO 8601 in UTC.
+    /// When it was written, in UTC.
     pub created_at: String,
     /// When the dead letter topic took it; none while the relay has still to publish it.
     pub published_at: Option<String>,
@@ -93,6 +93,12 @@ pub struct LetterDetail {
     /// What the list shows.
     #[serde(flatten)]
     pub letter: LetterRow,
+    /// The cluster that the record came from.
+    pub cluster_id: String,
+    /// The round of replay that rejected it; 0 for the first.
+    pub replay_round: i32,
+    /// When it was closed, in UTC.
+    pub closed_at: Option<String>,
     /// The event's scope.
     pub scope: String,
     /// The record's timestamp, milliseconds since 1970 UTC.
@@ -112,6 +118,7 @@ impl Fields for LetterDetail {
         let mut fields = named([
             ("id", letter.id.clone()),
             ("consumer", letter.consumer.clone()),
+            ("cluster", self.cluster_id.clone()),
             ("topic", letter.topic.clone()),
             ("partition", letter.partition.to_string()),
             ("offset", letter.offset.to_string()),
@@ -122,8 +129,10 @@ impl Fields for LetterDetail {
             ("sqlstate", opt(letter.sqlstate.as_ref())),
             ("message", letter.message.clone()),
             ("attempts", letter.attempts.to_string()),
+            ("replay round", self.replay_round.to_string()),
             ("state", letter.state.clone()),
             ("created", letter.created_at.clone()),
+            ("closed", opt(self.closed_at.as_ref())),
             ("published", opt(letter.published_at.as_ref())),
             ("module", opt(letter.module_digest.as_ref())),
             ("key", foreign(&self.key)),
@@ -144,9 +153,9 @@ pub struct ClaimRow {
     pub scope: String,
     /// The event's id.
     pub event_id: String,
-    /// When it was claimed, ISO 8601 in UTC.
+    /// When it was claimed, in UTC.
     pub processed_at: String,
-    /// Until when duplicates are known, ISO 8601 in UTC.
+    /// Until when duplicates are known, in UTC.
     pub processed_until: String,
     /// Whether that time has passed.
     pub expired: bool,
@@ -158,6 +167,8 @@ pub struct ClaimRow {
     pub offset: i64,
     /// `done`, `skipped` or `rejected`.
     pub outcome: String,
+    /// The outcome of the expired or rejected claim that this one took over.
+    pub replaced: Option<String>,
     /// The module that handled it.
     pub module_digest: Option<String>,
 }

@@ -95,7 +95,7 @@ fn kafka(kafka: Section<'_>, base: &Path) -> KafkaConfig {
     }
     let options = kafka.child("librdkafka");
     let librdkafka = secrets::pass_through(&options, base);
-    for (name, reason) in rules::refused_options(&librdkafka) {
+    for (name, reason) in crate::kafka::check_options(&librdkafka) {
         options.error(&name, reason);
     }
     kafka.finish();

@@ -1,6 +1,4 @@
-//! Rules across consumers, and the options that the host must own.
-
-use std::collections::BTreeMap;
+//! Rules across consumers.
 
 use super::consumer::ReadConsumer;
 use super::problems::Problems;
@@ -53,10 +51,4 @@ fn own_dead_letters(this: &ReadConsumer, all: &[ReadConsumer], problems: &Proble
         );
         problems.error(&this.dead_letter_at, text);
     }
-}
-
-/// The options that the host must own, each with the reason.
-pub(super) fn refused_options(options: &BTreeMap<String, String>) -> Vec<(String, String)> {
-    let _ = options;
-    Vec::new()
 }

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use tokio_postgres::config::SslMode;
-
 use super::section::Section;
 use super::tree::{Table, Value};
 
@@ -40,16 +38,21 @@ pub(super) fn url(postgres: &Section<'_>, base: &Path) -> String {
 }
 
 fn check_url(postgres: &Section<'_>, key: &str, url: &str) {
+    let tls = [
+        "sslmode=verify-ca",
+        "sslmode=verify-full",
+        "sslmode=require",
+    ];
+    if tls.iter().any(|mode| url.contains(mode)) {
+        let text = "asks for TLS (sslmode), which this version cannot do; use sslmode=disable, over a network that you trust or a local TLS proxy";
+        return postgres.error(key, text);
+    }
     let Ok(parsed) = url.parse::<tokio_postgres::Config>() else {
         let text = "is not a PostgreSQL URL (special characters of a password are percent-encoded)";
         return postgres.error(key, format!("{text}; {URL_EXAMPLE}"));
     };
-    if parsed.get_hosts().is_empty() {
+    if parsed.get_hosts().is_empty() && parsed.get_hostaddrs().is_empty() {
         postgres.error(key, format!("names no host; {URL_EXAMPLE}"));
-    }
-    if parsed.get_ssl_mode() == SslMode::Require {
-        let text = "asks for TLS, which this build does not speak; leave sslmode out and reach the server through a private network or a local proxy";
-        postgres.error(key, text);
     }
 }
 

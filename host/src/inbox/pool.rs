@@ -57,6 +57,11 @@ impl Pool {
         Ok(Self { inner, settings })
     }
 
+    /// The most connections it opens.
+    pub(crate) fn max_size(&self) -> usize {
+        self.inner.status().max_size
+    }
+
     /// Takes a connection, in the order of asking. `fresh` asks for one that was opened just now.
     pub(crate) async fn get(&self, fresh: bool) -> Result<Held, Failure> {
         let slot = self.inner.get().await.map_err(|e| self.words(e))?;

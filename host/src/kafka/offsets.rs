@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use rdkafka::config::ClientConfig;
-use rdkafka::consumer::{BaseConsumer, Consumer as _};
+use rdkafka::config::{ClientConfig, RDKafkaLogLevel};
+use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext};
 use rdkafka::error::{KafkaError as Client, RDKafkaErrorCode as Code};
 use rdkafka::metadata::Metadata;
-use rdkafka::{Offset, TopicPartitionList};
+use rdkafka::{ClientContext, Offset, TopicPartitionList};
 use tidegate_core::record::TopicPartition;
 
 use super::{KafkaError, names, options};
@@ -31,6 +31,24 @@ pub struct GroupOffset {
     pub high: i64,
 }
 
+/// A client that subscribes to nothing.
+type Asker = BaseConsumer<Quiet>;
+
+/// What goes wrong is in the answer; librdkafka's own words are for whoever looks closer.
+struct Quiet;
+
+impl ClientContext for Quiet {
+    fn log(&self, _level: RDKafkaLogLevel, facility: &str, message: &str) {
+        tracing::debug!(facility, message, "librdkafka");
+    }
+
+    fn error(&self, error: Client, reason: &str) {
+        tracing::debug!(%error, reason, "librdkafka");
+    }
+}
+
+impl ConsumerContext for Quiet {}
+
 /// The committed offsets of `group` and the logs' ranges, without joining the group.
 ///
 /// # Errors
@@ -46,7 +64,9 @@ pub async fn group_offsets(
     let what = format!("the offsets of group {group:?}");
     ask(kafka, group, what, move |client| {
         let committed = client.committed_offsets(names::list(&partitions), ANSWER)?;
-        let offsets = partitions.into_iter().map(|tp| offset(client, &committed, tp));
+        let offsets = partitions
+            .into_iter()
+            .map(|tp| offset(client, &committed, tp));
         offsets.collect()
     })
     .await
@@ -87,19 +107,21 @@ async fn ask<T: Send + 'static>(
     kafka: &KafkaConfig,
     group: &str,
     what: String,
-    question: impl FnOnce(&BaseConsumer) -> Result<T, Client> + Send + 'static,
+    question: impl FnOnce(&Asker) -> Result<T, Client> + Send + 'static,
 ) -> Result<T, KafkaError> {
     let options: ClientConfig = options::consumer(kafka, group, false);
     let owner = what.clone();
     let answer = tokio::task::spawn_blocking(move || {
-        let client: BaseConsumer = options
-            .create()
+        let client: Asker = options
+            .create_with_context(Quiet)
             .map_err(|error| KafkaError::options(owner, &error))?;
         Ok(question(&client))
     });
-    let answer = answer.await.map_err(|_| KafkaError::Closed(what.clone()))??;
+    let answer = answer
+        .await
+        .map_err(|_| KafkaError::Closed(what.clone()))??;
     answer.map_err(|error| match error.rdkafka_error_code() {
-        Some(Code::OperationTimedOut | Code::RequestTimedOut) => KafkaError::Timeout {
+        Some(code) if is_silence(code) => KafkaError::Timeout {
             what,
             after: ANSWER,
         },
@@ -107,8 +129,19 @@ async fn ask<T: Send + 'static>(
     })
 }
 
+/// Whether an error means that no broker answered; librdkafka reports it once its patience ends.
+fn is_silence(code: Code) -> bool {
+    matches!(
+        code,
+        Code::OperationTimedOut
+            | Code::RequestTimedOut
+            | Code::BrokerTransportFailure
+            | Code::AllBrokersDown
+    )
+}
+
 fn offset(
-    client: &BaseConsumer,
+    client: &Asker,
     committed: &TopicPartitionList,
     partition: TopicPartition,
 ) -> Result<GroupOffset, Client> {

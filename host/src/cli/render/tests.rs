@@ -60,6 +60,9 @@ fn bytes_are_text_or_hexadecimal() {
 fn a_letter_shows_its_record_byte_for_byte() {
     let detail = LetterDetail {
         letter: letter(),
+        cluster_id: "c".into(),
+        replay_round: 0,
+        closed_at: None,
         scope: String::new(),
         timestamp_ms: Some(5),
         key: None,
@@ -70,8 +73,11 @@ fn a_letter_shows_its_record_byte_for_byte() {
         ],
     };
     let text = one(Format::Table, &detail);
-    assert!(text.contains("value      0xff"), "{text}");
-    assert!(text.contains("header k   1\nheader k   null"), "{text}");
+    assert!(text.contains("value         0xff"), "{text}");
+    assert!(
+        text.contains("header k      1\nheader k      null"),
+        "{text}"
+    );
     let json: serde_json::Value = serde_json::from_str(&one(Format::Json, &detail)).unwrap();
     assert_eq!(json["value"]["hex"], "ff");
     assert_eq!(
