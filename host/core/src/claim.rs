@@ -95,3 +95,12 @@ pub enum DuplicateKind {
     /// Another record carries the same event.
     Republish,
 }
+
+/// The claim that makes a record a duplicate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// How the duplicate came about.
+    pub kind: DuplicateKind,
+    /// The claim is of a rejected record: another record of the event may take it over.
+    pub rejected: bool,
+}

@@ -3,19 +3,22 @@
 use crate::limits::Limit;
 
 /// Why an attempt did not commit.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// No connection could be had, or the connection died, before COMMIT was sent.
+    #[error("the database cannot be reached: {message}")]
     Unreachable {
         /// The driver's words.
         message: String,
     },
     /// The connection died after COMMIT was sent: whether it landed is the fence's to find out.
+    #[error("the connection died at COMMIT: {message}")]
     CommitUnknown {
         /// The driver's words.
         message: String,
     },
     /// The server refused a statement, on a connection that lives.
+    #[error("{message} (SQLSTATE {sqlstate})")]
     Sql {
         /// The SQLSTATE.
         sqlstate: String,
@@ -25,6 +28,7 @@ pub enum Failure {
         constraint: Option<String>,
     },
     /// A staged statement touched another number of rows than its guest expected.
+    #[error("a staged statement touched {actual} rows; {expected} were expected")]
     UnexpectedRowCount {
         /// The guest's expectation, in words.
         expected: String,
@@ -32,16 +36,19 @@ pub enum Failure {
         actual: u64,
     },
     /// A parameter does not fit the type that the server inferred for it.
+    #[error("{message}")]
     BadParameter {
         /// Parameter, given and wanted type.
         message: String,
     },
     /// The allow-list refused a statement.
+    #[error("{message}")]
     StatementRefused {
         /// The reason and the place.
         message: String,
     },
     /// The handler asked for a retry.
+    #[error("the handler asked for a retry: {message}")]
     Retry {
         /// The handler's words.
         message: String,
@@ -49,6 +56,7 @@ pub enum Failure {
         after_ms: Option<u32>,
     },
     /// The handler rejected the record.
+    #[error("the handler rejected the record ({code}): {message}")]
     Reject {
         /// The handler's code.
         code: String,
@@ -56,13 +64,16 @@ pub enum Failure {
         message: String,
     },
     /// The guest trapped.
+    #[error("the guest trapped: {message}")]
     Trap {
         /// Wasmtime's cause.
         message: String,
     },
     /// The guest ran into a limit.
+    #[error("the guest ran into a limit: {}", .0.code())]
     Limit(Limit),
     /// The transaction is not the one that was begun: the guest ended it.
+    #[error("the guest left its transaction: {message}")]
     Escape {
         /// How it showed.
         message: String,

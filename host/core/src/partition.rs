@@ -26,6 +26,8 @@ pub enum Event {
         /// The first offset to handle.
         at: i64,
     },
+    /// Its position cannot be had now: Kafka or PostgreSQL did not answer.
+    Unready,
     /// Its position was refused: it waits for an operator.
     Refused,
     /// It is time to try again to decide on the position.
@@ -100,7 +102,7 @@ fn on_assigned(event: Event) -> (Partition, Vec<Action>) {
         Event::Placed { at } => (Consuming, vec![Action::Fetch { at }]),
         Event::Refused => (Assigned, vec![Action::ShowStopped]),
         Event::Again => (Assigned, vec![Action::FindPosition]),
-        Event::Fenced => (Assigned, vec![Action::FindPositionLater]),
+        Event::Unready | Event::Fenced => (Assigned, vec![Action::FindPositionLater]),
         Event::Revoked { .. } | Event::Lost => {
             (Closed, vec![Action::CancelPosition, Action::Unassign])
         }
@@ -126,9 +128,12 @@ fn on_consuming(event: Event, now: Duration) -> (Partition, Vec<Action>) {
             )
         }
         Event::Lost => given_up(),
-        Event::Placed { .. } | Event::Refused | Event::Again | Event::Drained | Event::Tick => {
-            (Partition::Consuming, Vec::new())
-        }
+        Event::Placed { .. }
+        | Event::Unready
+        | Event::Refused
+        | Event::Again
+        | Event::Drained
+        | Event::Tick => (Partition::Consuming, Vec::new()),
     }
 }
 
@@ -145,7 +150,7 @@ fn on_draining(deadline: Duration, event: Event, now: Duration) -> (Partition, V
             let deadline = deadline.min(now.saturating_add(grace));
             (Partition::Draining { deadline }, Vec::new())
         }
-        Event::Placed { .. } | Event::Refused | Event::Again | Event::Tick => {
+        Event::Placed { .. } | Event::Unready | Event::Refused | Event::Again | Event::Tick => {
             (Partition::Draining { deadline }, Vec::new())
         }
     }

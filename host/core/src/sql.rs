@@ -143,3 +143,30 @@ pub trait GuestSql: Send + 'static {
         expect: Expectation,
     ) -> impl Future<Output = Result<(), CallError>> + Send;
 }
+
+impl<T: GuestSql> GuestSql for Box<T> {
+    fn query(
+        &mut self,
+        sql: String,
+        params: Vec<Value>,
+    ) -> impl Future<Output = Result<ResultSet, CallError>> + Send {
+        (**self).query(sql, params)
+    }
+
+    fn execute(
+        &mut self,
+        sql: String,
+        params: Vec<Value>,
+    ) -> impl Future<Output = Result<u64, CallError>> + Send {
+        (**self).execute(sql, params)
+    }
+
+    fn stage(
+        &mut self,
+        sql: String,
+        params: Vec<Value>,
+        expect: Expectation,
+    ) -> impl Future<Output = Result<(), CallError>> + Send {
+        (**self).stage(sql, params, expect)
+    }
+}

@@ -47,6 +47,22 @@ pub enum Verdict {
     Escape(Cause),
 }
 
+impl Verdict {
+    /// The word in logs and metrics.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Verdict::Infrastructure => "infrastructure",
+            Verdict::Contention => "contention",
+            Verdict::Transient { .. } => "transient",
+            Verdict::Reconnect => "reconnect",
+            Verdict::AgainFresh => "again-fresh",
+            Verdict::Permanent(_) => "permanent",
+            Verdict::Stop(_) => "stop",
+            Verdict::Escape(_) => "escape",
+        }
+    }
+}
+
 /// Decides on `failure`, by the table of the design: first what broke, then the SQLSTATE, then the
 /// handler's own word.
 pub fn verdict(failure: &Failure, facts: Facts) -> Verdict {
