@@ -78,6 +78,9 @@ pub struct PostgresConfig {
     pub statement_timeout: Duration,
     /// `lock_timeout`: how long a statement waits for a lock.
     pub lock_timeout: Duration,
+    /// `idle_in_transaction_timeout`: how long the server keeps a batch whose host has gone silent, and with it
+    /// the partition from its next owner. A quarter of it bounds how long one batch runs.
+    pub idle_in_transaction_timeout: Duration,
     /// `prune_interval`: time between two rounds of pruning.
     pub prune_interval: Duration,
 }
@@ -122,6 +125,15 @@ pub struct ConsumerConfig {
     pub settings: BTreeMap<String, String>,
     /// `drain_timeout`: how long a revoked partition's batch may take to end.
     pub drain_timeout: Duration,
+}
+
+impl ConsumerConfig {
+    /// Where the dead letters of `topic`'s records are published.
+    pub fn dead_letter_topic(&self, topic: &str) -> String {
+        self.dead_letter_topic
+            .clone()
+            .unwrap_or_else(|| format!("{topic}.dlt"))
+    }
 }
 
 /// `[consumer.dedup]`

@@ -66,6 +66,11 @@ impl Inbox {
         })
     }
 
+    /// Whether a connection other than a batch's works now.
+    pub async fn ping(&self) -> Result<(), Failure> {
+        self.read("SELECT 1", &[]).await.map(drop)
+    }
+
     /// Runs one statement in a transaction of its own that may write.
     async fn write(
         pool: &Pool,

@@ -22,10 +22,8 @@ async fn a_claim_is_new_once_and_then_a_duplicate_of_either_kind() {
         claimed,
         [Claimed::Duplicate, Claimed::New, Claimed::Duplicate]
     );
-    let kinds = transaction
-        .duplicate_kinds(&[&same, &other])
-        .await
-        .expect("kinds");
+    let kinds = transaction.standing(&[&same, &other]).await.expect("kinds");
+    let kinds: Vec<_> = kinds.iter().map(|claim| claim.kind).collect();
     assert_eq!(kinds, [DuplicateKind::Redelivery, DuplicateKind::Republish]);
     transaction.rollback().await;
     assert_eq!(db.handle(1, vec![hour("c", 10)]).await, [Claimed::New]);

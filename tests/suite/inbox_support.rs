@@ -26,6 +26,7 @@ pub(crate) fn config(url: &str) -> PostgresConfig {
         connect_timeout: Duration::from_secs(5),
         statement_timeout: Duration::from_secs(10),
         lock_timeout: Duration::from_secs(2),
+        idle_in_transaction_timeout: Duration::from_secs(60),
         prune_interval: Duration::from_secs(60),
     }
 }
@@ -68,17 +69,10 @@ pub(crate) async fn db(wall: Wall) -> Db {
     db
 }
 
-/// The URL of an empty database.
+/// The URL of an empty database, which lasts as long as the suite.
 pub(crate) async fn database() -> String {
-    let server =
-        std::env::var("TIDEGATE_TEST_PG").expect("TIDEGATE_TEST_PG: postgresql://user@host:port");
-    let name = format!("inbox_{}", Uuid::new_v4().simple());
-    let client = connect(&format!("{server}/postgres")).await;
-    client
-        .batch_execute(&format!("CREATE DATABASE {name}"))
-        .await
-        .expect("created");
-    format!("{server}/{name}")
+    let env = Box::leak(Box::new(tidegate_tests::test_env("inbox").await));
+    env.db.url()
 }
 
 pub(crate) fn key() -> ProgressKey {

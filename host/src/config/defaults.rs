@@ -30,6 +30,9 @@ pub const STATEMENT_TIMEOUT: Duration = seconds(30);
 /// Waiting longer for a lock points at a deadlock outside the database.
 pub const LOCK_TIMEOUT: Duration = seconds(10);
 
+/// Longer than any guest computes between two statements, short enough for a partition to change hands.
+pub const IDLE_IN_TRANSACTION_TIMEOUT: Duration = seconds(60);
+
 /// Often enough that a round of pruning stays small.
 pub const PRUNE_INTERVAL: Duration = seconds(60);
 

@@ -126,6 +126,11 @@ fn postgres(postgres: Section<'_>, base: &Path) -> PostgresConfig {
             wait.clone(),
         ),
         lock_timeout: postgres.duration("lock_timeout", defaults::LOCK_TIMEOUT, wait.clone()),
+        idle_in_transaction_timeout: postgres.duration(
+            "idle_in_transaction_timeout",
+            defaults::IDLE_IN_TRANSACTION_TIMEOUT,
+            wait.clone(),
+        ),
         prune_interval: postgres.duration("prune_interval", defaults::PRUNE_INTERVAL, wait),
     };
     postgres.finish();

@@ -63,6 +63,8 @@ pub struct StoredLetter {
     pub status: LetterStatus,
     /// When it was written, in UTC.
     pub created_at: String,
+    /// The same, in milliseconds since 1970 UTC.
+    pub created_at_ms: i64,
     /// When it was closed, in UTC.
     pub closed_at: Option<String>,
     /// When the relay published it, in UTC.
@@ -86,6 +88,7 @@ macro_rules! select {
             r#"SELECT d.id, d.consumer_name, d.cluster_id, d.replay_round, d.topic, d.partition, d."offset", d.scope,
                d.event_id, d.key, d.value, d.header_names, d.header_values, d.timestamp_ms, d.timestamp_type,
                d.code, d.message, d.sqlstate, d.attempts, d.module_digest, d.status, d.created_at::text,
+               (extract(epoch FROM d.created_at) * 1000)::bigint AS created_ms,
                d.closed_at::text, d.published_at::text FROM tidegate.dead_letters d "#,
             $rest
         )
@@ -179,8 +182,9 @@ fn stored(row: &Row) -> StoredLetter {
         module_digest: row.get(19),
         status: LetterStatus::read(row.get(20)),
         created_at: row.get(21),
-        closed_at: row.get(22),
-        published_at: row.get(23),
+        created_at_ms: row.get(22),
+        closed_at: row.get(23),
+        published_at: row.get(24),
     }
 }
 

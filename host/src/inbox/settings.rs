@@ -10,9 +10,6 @@ use crate::config::PostgresConfig;
 /// How much longer than the server's own time-out the host waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long the server lets a transaction stand idle, at least.
-const IDLE_IN_TRANSACTION: Duration = Duration::from_secs(60);
-
 /// What every connection is opened with.
 pub(crate) struct Settings {
     pub(crate) driver: tokio_postgres::Config,
@@ -104,7 +101,6 @@ fn place(driver: &tokio_postgres::Config) -> String {
 /// acknowledged commit is on disk. Values print the one way that the host parses.
 fn session(config: &PostgresConfig) -> String {
     let millis = |timeout: Duration| timeout.as_millis().to_string();
-    let idle = IDLE_IN_TRANSACTION.max(config.statement_timeout * 2);
     let values = [
         ("default_transaction_read_only", "on".to_owned()),
         (
@@ -113,7 +109,10 @@ fn session(config: &PostgresConfig) -> String {
         ),
         ("statement_timeout", millis(config.statement_timeout)),
         ("lock_timeout", millis(config.lock_timeout)),
-        ("idle_in_transaction_session_timeout", millis(idle)),
+        (
+            "idle_in_transaction_session_timeout",
+            millis(config.idle_in_transaction_timeout),
+        ),
         ("synchronous_commit", "on".to_owned()),
         ("standard_conforming_strings", "on".to_owned()),
         ("client_encoding", "'UTF8'".to_owned()),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tidegate_core::claim::{ClaimRequest, DuplicateKind};
+use tidegate_core::claim::{ClaimRequest, DuplicateKind, Standing};
 use tidegate_core::failure::Broken;
 
 use super::{BatchHead, Transaction};
@@ -29,7 +29,7 @@ RETURNING scope, event_id, replaced"#;
 
 /// Where the claims stand that were not taken.
 const STANDING: &str = r#"
-SELECT e.scope, e.event_id, e.topic, e.partition, e."offset"
+SELECT e.scope, e.event_id, e.topic, e.partition, e."offset", e.outcome = 'rejected'
   FROM unnest($2::text[], $3::text[]) AS c (scope, event_id)
   JOIN tidegate.processed_events e
     ON e.consumer_name = $1 AND e.scope = c.scope AND e.event_id = c.event_id"#;
@@ -100,12 +100,9 @@ pub(super) fn key_of(claim: &ClaimRequest) -> (&str, &str) {
 }
 
 impl Transaction {
-    /// How each of these duplicates came about, in their order. A claim that has been pruned since counts as
+    /// The claims that make these records duplicates, in their order. One that has been pruned since counts as
     /// another record's.
-    pub async fn duplicate_kinds(
-        &mut self,
-        dups: &[&ClaimRequest],
-    ) -> Result<Vec<DuplicateKind>, Broken> {
+    pub async fn standing(&mut self, dups: &[&ClaimRequest]) -> Result<Vec<Standing>, Broken> {
         if dups.is_empty() {
             return Ok(Vec::new());
         }
@@ -113,7 +110,7 @@ impl Transaction {
             return Err(broken);
         }
         let source = self.key.source.clone();
-        let standing = standing(&mut self.held, &self.key.consumer, dups).await;
+        let standing = find(&mut self.held, &self.key.consumer, dups).await;
         let standing = standing.map_err(|failure| {
             self.ledger.lost(failure.clone());
             Broken {
@@ -121,29 +118,32 @@ impl Transaction {
                 failure,
             }
         })?;
-        let kind = |dup: &&ClaimRequest| match standing
-            .get(&(dup.scope.clone(), dup.event_id.as_str().to_owned()))
-        {
-            Some((topic, partition, offset))
-                if **topic == *source.topic
-                    && *partition == source.partition
-                    && *offset == dup.offset =>
-            {
-                DuplicateKind::Redelivery
+        let of = |dup: &&ClaimRequest| {
+            let key = (dup.scope.clone(), dup.event_id.as_str().to_owned());
+            let found = standing.get(&key);
+            let same = found.is_some_and(|(topic, partition, offset, _)| {
+                **topic == *source.topic && *partition == source.partition && *offset == dup.offset
+            });
+            Standing {
+                kind: if same {
+                    DuplicateKind::Redelivery
+                } else {
+                    DuplicateKind::Republish
+                },
+                rejected: found.is_some_and(|(.., rejected)| *rejected),
             }
-            _ => DuplicateKind::Republish,
         };
-        Ok(dups.iter().map(kind).collect())
+        Ok(dups.iter().map(of).collect())
     }
 }
 
-type Standing = HashMap<(String, String), (String, i32, i64)>;
+type Found = HashMap<(String, String), (String, i32, i64, bool)>;
 
-async fn standing(
+async fn find(
     connection: &mut Connection,
     consumer: &str,
     dups: &[&ClaimRequest],
-) -> Result<Standing, tidegate_core::failure::Failure> {
+) -> Result<Found, tidegate_core::failure::Failure> {
     let scopes = dups.iter().map(|d| d.scope.as_str()).collect::<Vec<_>>();
     let ids = dups.iter().map(|d| d.event_id.as_str()).collect::<Vec<_>>();
     let rows = connection
@@ -151,6 +151,11 @@ async fn standing(
         .await?;
     Ok(rows
         .iter()
-        .map(|r| ((r.get(0), r.get(1)), (r.get(2), r.get(3), r.get(4))))
+        .map(|r| {
+            (
+                (r.get(0), r.get(1)),
+                (r.get(2), r.get(3), r.get(4), r.get(5)),
+            )
+        })
         .collect())
 }
