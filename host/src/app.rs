@@ -1,30 +1,222 @@
-//! Starts and stops the host.
+//! `tidegate run`: the order in which things start and stop.
 
-use crate::config::Config;
+use std::sync::Arc;
+use std::time::Duration;
 
-/// How to run.
-#[derive(Clone, Copy, Debug)]
+use futures_util::future::join_all;
+use tokio::sync::watch as modules;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::{Config, ConsumerConfig};
+use crate::engine::{Engine, EngineOptions, watch};
+use crate::inbox::{Inbox, InboxError, PruneRule, Wall};
+use crate::kafka::{self, Publisher, Subscription};
+use crate::worker::prune::prune;
+use crate::worker::relay::relay;
+use crate::worker::shared::{Db, Parts, Shared};
+use crate::worker::supervisor::supervise;
+
+/// The most guest instances alive at once; each reserves address space.
+const MAX_INSTANCES: u32 = 64;
+
+/// How a run is wanted.
+#[derive(Clone, Debug, Default)]
 pub struct RunOptions {
-    /// Migrate the schema first.
+    /// Bring the schema up to date first.
     pub migrate: bool,
+    /// The allow-list in front of guest SQL.
+    pub wall: Wall,
 }
 
-/// Why the host ended.
+/// Why a run ended badly.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
-    /// A stop verdict.
+    /// Something was wrong before the first record: the configuration, the schema or a module.
     #[error("{0}")]
-    Stopped(String),
-    /// Anything else.
+    Setup(String),
+    /// The run failed.
     #[error("{0}")]
     Failed(String),
+    /// Some partition was waiting under a *stop* verdict at the end.
+    #[error("stopped: {0}")]
+    Stopped(String),
 }
 
-/// Runs the consumers until a signal.
-///
-/// # Errors
-/// What ended the host.
+fn setup(error: impl std::fmt::Display) -> AppError {
+    AppError::Setup(error.to_string())
+}
+
+/// Runs every consumer of `config` until SIGTERM or SIGINT; a second signal ends at once.
 pub async fn run(config: Config, options: RunOptions) -> Result<(), AppError> {
-    let _ = (config, options);
-    Err(AppError::Failed("not built yet".into()))
+    let stop = CancellationToken::new();
+    let signals = tokio::spawn(crate::signals::cancel_on_signal(stop.clone()));
+    let result = run_until(config, options, stop).await;
+    signals.abort();
+    result
+}
+
+/// Runs every consumer of `config` until `stop`.
+pub async fn run_until(
+    config: Config,
+    options: RunOptions,
+    stop: CancellationToken,
+) -> Result<(), AppError> {
+    let inbox = Inbox::new(&config.postgres, options.wall).map_err(setup)?;
+    schema(&inbox, options.migrate, &stop).await?;
+    let engine = Engine::new(engine_options(&config)).map_err(setup)?;
+    let mut tasks = JoinSet::new();
+    let mut consumers = Vec::new();
+    let mut handlers = Vec::new();
+    for consumer in &config.consumers {
+        let handler = watch::open(&engine, &consumer.handler)
+            .await
+            .map_err(setup)?;
+        let modules = handler.changed();
+        handlers.push(handler);
+        let parts = (consumer, modules, inbox.clone(), engine.clone());
+        consumers.push(start(&config, parts, &mut tasks, &stop)?);
+    }
+    let interval = config.postgres.prune_interval;
+    tasks.spawn(task(prune(
+        inbox.clone(),
+        prune_rule(&config),
+        interval,
+        stop.clone(),
+    )));
+    let result = first_failure(&mut tasks, &stop).await;
+    let stopped = consumers
+        .iter()
+        .find(|s| s.any_stopped())
+        .map(|s| s.name.to_string());
+    close(consumers, handlers, config.shutdown_timeout).await;
+    result?;
+    stopped.map_or(Ok(()), |name| {
+        Err(AppError::Stopped(format!(
+            "consumer \"{name}\" has a stopped partition; the log says why"
+        )))
+    })
+}
+
+/// Waits for a database that cannot be reached, as for any infrastructure.
+async fn schema(inbox: &Inbox, migrate: bool, stop: &CancellationToken) -> Result<(), AppError> {
+    let mut said = false;
+    loop {
+        let checked = if migrate {
+            inbox.migrate().await.map(drop)
+        } else {
+            inbox.check_schema().await
+        };
+        match checked {
+            Err(error) if is_infrastructure(&error) => {
+                if !std::mem::replace(&mut said, true) {
+                    tracing::warn!(%error, "waiting for the database");
+                }
+            }
+            other => return other.map_err(setup),
+        }
+        tokio::select! {
+            () = stop.cancelled() => return Err(AppError::Failed("stopped before the database answered".to_owned())),
+            () = tokio::time::sleep(Duration::from_millis(500)) => {}
+        }
+    }
+}
+
+type Module = modules::Receiver<Arc<crate::engine::Module<Db>>>;
+
+fn start(
+    config: &Config,
+    (consumer, modules, inbox, engine): (&ConsumerConfig, Module, Inbox, Engine<Db>),
+    tasks: &mut JoinSet<Result<(), String>>,
+    stop: &CancellationToken,
+) -> Result<Arc<Shared>, AppError> {
+    let publisher = Publisher::new(&config.kafka).map_err(setup)?;
+    let subscription = Subscription {
+        consumer: consumer.name.as_str().into(),
+        group: consumer.group.clone(),
+        topics: consumer.topics.clone(),
+        queue: consumer.queue,
+    };
+    let (kafka, events) = kafka::subscribe(&config.kafka, subscription).map_err(setup)?;
+    // A transaction that stands for longer would be ended by the server, over and over.
+    let batch_time = config.postgres.idle_in_transaction_timeout / 4;
+    let config_of = consumer.clone();
+    let parts = Parts {
+        config: config_of,
+        kafka,
+        inbox,
+        engine,
+        modules,
+        batch_time,
+    };
+    let shared = Arc::new(Shared::new(parts));
+    tasks.spawn(supervise(
+        shared.clone(),
+        Arc::new(config.kafka.clone()),
+        events,
+        stop.clone(),
+    ));
+    tasks.spawn(task(relay(shared.clone(), publisher, stop.clone())));
+    Ok(shared)
+}
+
+/// A pool that every consumer's batches fit in, for guests as large as the largest limit.
+fn engine_options(config: &Config) -> EngineOptions {
+    let memory = config.consumers.iter().map(|c| c.limits.memory).max();
+    let instances = u32::try_from(config.postgres.max_connections).unwrap_or(u32::MAX);
+    EngineOptions {
+        cache_dir: config.module_cache.clone(),
+        max_instances: instances.clamp(2, MAX_INSTANCES),
+        max_memory: memory.unwrap_or_default(),
+    }
+}
+
+fn prune_rule(config: &Config) -> PruneRule {
+    let grace = |c: &ConsumerConfig| (c.name.clone(), c.dedup.grace);
+    let grace: Vec<_> = config.consumers.iter().map(grace).collect();
+    let others = grace
+        .iter()
+        .map(|(_, grace)| *grace)
+        .max()
+        .unwrap_or_default();
+    PruneRule { grace, others }
+}
+
+async fn task(work: impl Future<Output = ()>) -> Result<(), String> {
+    work.await;
+    Ok(())
+}
+
+/// Waits for all tasks; the first that fails stops the others.
+async fn first_failure(
+    tasks: &mut JoinSet<Result<(), String>>,
+    stop: &CancellationToken,
+) -> Result<(), AppError> {
+    let mut result = Ok(());
+    while let Some(ended) = tasks.join_next().await {
+        let failure = match ended {
+            Ok(Ok(())) => continue,
+            Ok(Err(reason)) => reason,
+            Err(panicked) => panicked.to_string(),
+        };
+        stop.cancel();
+        if result.is_ok() {
+            result = Err(AppError::Failed(failure));
+        }
+    }
+    result
+}
+
+async fn close(consumers: Vec<Arc<Shared>>, handlers: Vec<watch::Handler<Db>>, patience: Duration) {
+    let consumers = consumers
+        .into_iter()
+        .map(|shared| shared.kafka.clone().close(patience));
+    join_all(consumers).await;
+    for handler in handlers {
+        handler.stop().await;
+    }
+}
+
+fn is_infrastructure(error: &InboxError) -> bool {
+    matches!(error, InboxError::Unreachable(_))
 }

@@ -7,4 +7,6 @@ pub mod dev;
 pub mod engine;
 pub mod inbox;
 pub mod kafka;
+pub mod signals;
 pub mod telemetry;
+pub mod worker;

@@ -34,7 +34,7 @@ impl CliError {
     /// 1 failed, 2 usage or configuration, 3 stopped by a stop verdict.
     pub fn exit_code(&self) -> u8 {
         match self {
-            CliError::Config(_) | CliError::Usage(_) => 2,
+            CliError::Config(_) | CliError::Usage(_) | CliError::App(AppError::Setup(_)) => 2,
             CliError::App(AppError::Stopped(_)) => 3,
             CliError::App(AppError::Failed(_))
             | CliError::Dev(_)

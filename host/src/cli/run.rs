@@ -12,7 +12,14 @@ use crate::inbox::{Inbox, Wall};
 /// Runs the consumers until a signal.
 pub(super) async fn run(config: Config, migrate: bool) -> Result<(), CliError> {
     log_warnings(&config);
-    Ok(app::run(config, RunOptions { migrate }).await?)
+    Ok(app::run(
+        config,
+        RunOptions {
+            migrate,
+            ..RunOptions::default()
+        },
+    )
+    .await?)
 }
 
 fn log_warnings(config: &Config) {

@@ -1,0 +1,214 @@
+//! Taking a position: the owner's token first, then Kafka's offset, then the core's decision.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_core::progress::{LastRecord, Progress};
+use tidegate_core::record::TopicPartition;
+use tidegate_core::resume::{Decision, Facts, LogCheck, Resume, decide};
+use uuid::Uuid;
+
+use crate::kafka::{Found, read_record};
+use crate::worker::attempt::Position;
+use crate::worker::partition::Placed;
+use crate::worker::pending::Pending;
+use crate::worker::shared::Shared;
+
+/// How long one look into the log may take.
+const LOOK: Duration = Duration::from_secs(30);
+
+/// Why no position was taken.
+#[derive(Debug, thiserror::Error)]
+pub enum NotPlaced {
+    /// It cannot be had now; waiting helps.
+    #[error("{0}")]
+    NotNow(String),
+    /// Somebody must decide first.
+    #[error("{0}")]
+    Stopped(String),
+}
+
+impl<E: std::error::Error> From<E> for Unready {
+    fn from(error: E) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// Something that Kafka or PostgreSQL could not tell now.
+pub struct Unready(String);
+
+impl From<Unready> for NotPlaced {
+    fn from(unready: Unready) -> Self {
+        Self::NotNow(unready.0)
+    }
+}
+
+/// Takes the token for `source` and finds where to resume.
+pub async fn take(
+    shared: &Shared,
+    kafka: &crate::config::KafkaConfig,
+    source: &TopicPartition,
+) -> Result<Placed, NotPlaced> {
+    let cluster_id: Arc<str> = shared
+        .kafka
+        .cluster_id()
+        .await
+        .map_err(Unready::from)?
+        .into();
+    register(shared, source, &cluster_id).await?;
+    let token = Uuid::new_v4();
+    let row = shared
+        .inbox
+        .take_token(&shared.key(source), token)
+        .await
+        .map_err(Unready::from)?;
+    let mut facts = facts(shared, source, &cluster_id, row).await?;
+    loop {
+        match decide(&facts) {
+            Decision::CheckRecord(last) => facts.last = check(shared, kafka, source, &last).await?,
+            Decision::AskAgain => {
+                (facts.low, facts.high) = shared
+                    .kafka
+                    .watermarks(source)
+                    .await
+                    .map_err(Unready::from)?;
+                facts.asked_twice = true;
+            }
+            Decision::Stop(reason) => return Err(NotPlaced::Stopped(reason.to_string())),
+            Decision::Start(resume) => {
+                let committed = facts.committed;
+                return place(shared, source, resume, (token, cluster_id, committed)).await;
+            }
+        }
+    }
+}
+
+async fn place(
+    shared: &Shared,
+    source: &TopicPartition,
+    resume: Resume,
+    (token, cluster_id, committed): (Uuid, Arc<str>, Option<i64>),
+) -> Result<Placed, NotPlaced> {
+    if let Some((next, c)) = resume.place {
+        let placed = shared
+            .inbox
+            .place(&shared.key(source), token, next, c)
+            .await
+            .map_err(Unready::from)?;
+        if !placed {
+            return Err(NotPlaced::NotNow(
+                "another owner took the position meanwhile".to_owned(),
+            ));
+        }
+    }
+    for notice in resume.notice.iter().chain(&resume.log_notice) {
+        if notice.is_warning() {
+            tracing::warn!(consumer = %shared.name, partition = %source, "{notice}");
+        } else {
+            tracing::info!(consumer = %shared.name, partition = %source, "{notice}");
+        }
+    }
+    tracing::info!(consumer = %shared.name, partition = %source, at = resume.at, committed, "position taken");
+    let position = Position {
+        token,
+        cluster_id,
+        next: resume.at,
+        committed,
+    };
+    Ok(Placed {
+        source: source.clone(),
+        position,
+    })
+}
+
+async fn facts(
+    shared: &Shared,
+    source: &TopicPartition,
+    cluster_id: &str,
+    row: Option<Progress>,
+) -> Result<Facts, Unready> {
+    let committed = shared.kafka.committed(source).await?;
+    let (low, high) = shared.kafka.watermarks(source).await?;
+    Ok(Facts {
+        row,
+        committed,
+        low,
+        high,
+        group: shared.config.group.clone(),
+        cluster_id: cluster_id.to_owned(),
+        start: shared.config.start,
+        known_topic: true,
+        last: LogCheck::NotAsked,
+        asked_twice: false,
+    })
+}
+
+/// Writes a row for every partition that has none, so that `start` counts once, at the first registration:
+/// a partition that appears later starts at its beginning.
+async fn register(
+    shared: &Shared,
+    source: &TopicPartition,
+    cluster_id: &str,
+) -> Result<(), NotPlaced> {
+    let rows = shared
+        .inbox
+        .registered(&shared.name, &source.topic)
+        .await
+        .map_err(Unready::from)?;
+    if rows.contains(&source.partition) {
+        return Ok(());
+    }
+    let mut starts = Vec::new();
+    let partitions = shared
+        .kafka
+        .partitions(&source.topic)
+        .await
+        .map_err(Unready::from)?;
+    for partition in partitions.into_iter().filter(|p| !rows.contains(p)) {
+        let tp = TopicPartition {
+            topic: source.topic.clone(),
+            partition,
+        };
+        let facts = Facts {
+            known_topic: !rows.is_empty(),
+            ..facts(shared, &tp, cluster_id, None).await?
+        };
+        match decide(&facts) {
+            Decision::Start(resume) => {
+                let (next, committed) = resume.place.unwrap_or((resume.at, facts.committed));
+                starts.push((partition, next, committed));
+            }
+            Decision::Stop(reason) => return Err(NotPlaced::Stopped(reason.to_string())),
+            Decision::CheckRecord(_) | Decision::AskAgain => {
+                return Err(NotPlaced::NotNow(format!("{tp} has no clear range yet")));
+            }
+        }
+    }
+    let (name, group) = (&shared.name, &shared.config.group);
+    let registered = shared
+        .inbox
+        .register((name, &source.topic), group, cluster_id, &starts)
+        .await;
+    Ok(registered.map_err(Unready::from)?)
+}
+
+/// Is it the same log? Reads the record that was handled last.
+async fn check(
+    shared: &Shared,
+    kafka: &crate::config::KafkaConfig,
+    source: &TopicPartition,
+    last: &LastRecord,
+) -> Result<LogCheck, Unready> {
+    let found = match read_record(kafka, source, last.offset, LOOK).await? {
+        Found::Gone => None,
+        Found::Record(record) => {
+            let found = Pending::new(*record, &shared.config);
+            Some(LastRecord {
+                offset: found.offset(),
+                timestamp_ms: found.record.timestamp.millis(),
+                event_id: found.known_id(),
+            })
+        }
+    };
+    Ok(LogCheck::compare(last, found.as_ref()))
+}

@@ -1,0 +1,312 @@
+//! One attempt: some records of a partition, in offset order, in one transaction.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tidegate_core::batch::first_copies_among;
+use tidegate_core::claim::{ClaimRequest, Claimed, DuplicateKind, Standing};
+use tidegate_core::failure::Broken;
+use tidegate_core::letter::{Cause, Letter, letter_id};
+use tidegate_core::outcome::Outcome;
+use tidegate_core::progress::{Counts, LastRecord};
+use uuid::Uuid;
+
+use crate::engine::Module;
+use crate::inbox::{BatchHead, Begun, Finish, ResultLimits};
+use crate::worker::guests::{Guests, Ran};
+use crate::worker::pending::Pending;
+use crate::worker::shared::{Db, Shared};
+
+/// Where a partition stands.
+#[derive(Clone, Debug)]
+pub struct Position {
+    /// The owner's token.
+    pub token: Uuid,
+    /// The cluster that the log belongs to.
+    pub cluster_id: Arc<str>,
+    /// N: the next offset to handle.
+    pub next: i64,
+    /// C, where it is to be written with the next batch.
+    pub committed: Option<i64>,
+}
+
+/// How an attempt ended.
+#[derive(Debug)]
+pub enum Attempt {
+    /// PostgreSQL committed; the number of dead letters in it.
+    Committed {
+        /// N after it.
+        next: i64,
+        /// Dead letters written.
+        letters: usize,
+    },
+    /// Rolled back: this record must come in a later transaction than what precedes it.
+    SplitBefore(i64),
+    /// Rolled back: the batch ran for longer than the server lets a transaction stand.
+    TooLong,
+    /// Nothing was run: an earlier commit, whose answer was lost, had landed. N is this.
+    Landed(i64),
+    /// Nothing was run: another owner has the partition.
+    Fenced,
+    /// Rolled back.
+    Broken(Broken),
+}
+
+enum Fate {
+    Handled(Outcome),
+    Duplicate(DuplicateKind),
+    Rejected(Cause),
+}
+
+/// Tries `batch`, which is not empty, in one transaction.
+pub async fn attempt(shared: &Shared, at: &Position, batch: &[Pending], fresh: bool) -> Attempt {
+    let module = shared.module();
+    let copies = Copies::of(batch);
+    let head = BatchHead {
+        key: shared.key(&batch[0].record.source),
+        owner: at.token,
+        expected: at.next,
+        claims: copies.claims(batch),
+        module_digest: Some(module.digest()),
+    };
+    match shared.inbox.begin(&head, fresh).await {
+        Ok(Begun::Open(mut db, claimed)) => {
+            let limits = &shared.config.limits;
+            db.limit_results(ResultLimits {
+                rows: limits.result_rows,
+                bytes: limits.result_bytes,
+            });
+            let claimed = copies.spread(batch, &claimed);
+            Box::pin(run(
+                shared,
+                at,
+                Claims {
+                    batch,
+                    copies,
+                    claimed,
+                },
+                (module, db),
+            ))
+            .await
+        }
+        Ok(Begun::Landed(next)) => Attempt::Landed(next),
+        Ok(Begun::Fenced) => Attempt::Fenced,
+        Err(failure) => Attempt::Broken(Broken {
+            offset: None,
+            failure,
+        }),
+    }
+}
+
+struct Claims<'a> {
+    batch: &'a [Pending],
+    copies: Copies,
+    claimed: Vec<Option<Claimed>>,
+}
+
+async fn run(
+    shared: &Shared,
+    at: &Position,
+    claims: Claims<'_>,
+    run: (Arc<Module<Db>>, Db),
+) -> Attempt {
+    let digest = run.0.digest();
+    let mut guests = Guests::new(shared, run.0, run.1);
+    let fates = match fates(&claims, &mut guests, shared.batch_time).await {
+        Ok(fates) => fates,
+        Err(end) => {
+            guests.into_db().rollback().await;
+            return end;
+        }
+    };
+    let finish = finish(shared, at, &claims, (&fates, digest));
+    let (next, letters) = (finish.next_offset, finish.letters.len());
+    match guests.into_db().commit(finish).await {
+        Ok(()) => Attempt::Committed { next, letters },
+        Err(broken) => Attempt::Broken(broken),
+    }
+}
+
+async fn fates(
+    claims: &Claims<'_>,
+    guests: &mut Guests<'_>,
+    patience: Duration,
+) -> Result<Vec<Fate>, Attempt> {
+    let known = known_duplicates(claims, guests).await?;
+    let until = Instant::now() + patience;
+    let mut fates: Vec<Fate> = Vec::with_capacity(claims.batch.len());
+    for (index, pending) in claims.batch.iter().enumerate() {
+        if index > 0 && Instant::now() > until {
+            return Err(Attempt::TooLong);
+        }
+        let fate = match (claims.copies.first[index], claims.claimed[index]) {
+            (Some(first), _) => match (&fates[first], &known[first]) {
+                // The first copy's outcome does not stand as handled: this copy may be the corrected one.
+                (Fate::Rejected(_), _) | (_, Some(Standing { rejected: true, .. })) => {
+                    return Err(Attempt::SplitBefore(pending.offset()));
+                }
+                _ => Fate::Duplicate(DuplicateKind::Republish),
+            },
+            (None, Some(Claimed::Duplicate)) => {
+                Fate::Duplicate(known[index].map_or(DuplicateKind::Republish, |known| known.kind))
+            }
+            (None, _) => own_fate(pending, guests).await.map_err(Attempt::Broken)?,
+        };
+        fates.push(fate);
+    }
+    Ok(fates)
+}
+
+async fn own_fate(pending: &Pending, guests: &mut Guests<'_>) -> Result<Fate, Broken> {
+    match &pending.decided {
+        Some(cause) => Ok(Fate::Rejected(cause.clone())),
+        None => Ok(match guests.run(pending).await? {
+            Ran::As(outcome) => Fate::Handled(outcome),
+            Ran::Rejected(cause) => Fate::Rejected(cause),
+        }),
+    }
+}
+
+async fn known_duplicates(
+    claims: &Claims<'_>,
+    guests: &mut Guests<'_>,
+) -> Result<Vec<Option<Standing>>, Attempt> {
+    let mut known = vec![None; claims.batch.len()];
+    let indices: Vec<usize> = (0..known.len())
+        .filter(|i| claims.claimed[*i] == Some(Claimed::Duplicate))
+        .collect();
+    if indices.is_empty() {
+        return Ok(known);
+    }
+    let asked: Vec<&ClaimRequest> = indices
+        .iter()
+        .filter_map(|i| claims.batch[*i].claim.as_ref())
+        .collect();
+    let answers = guests
+        .db()
+        .standing(&asked)
+        .await
+        .map_err(Attempt::Broken)?;
+    for (index, answer) in indices.into_iter().zip(answers) {
+        known[index] = Some(answer);
+    }
+    Ok(known)
+}
+
+fn finish(
+    shared: &Shared,
+    at: &Position,
+    claims: &Claims<'_>,
+    (fates, digest): (&[Fate], [u8; 32]),
+) -> Finish {
+    let last = &claims.batch[claims.batch.len() - 1];
+    let mut finish = Finish {
+        next_offset: last.offset() + 1,
+        committed: at.committed,
+        last: Some(LastRecord {
+            offset: last.offset(),
+            timestamp_ms: last.record.timestamp.millis(),
+            event_id: last.known_id(),
+        }),
+        cluster_id: at.cluster_id.to_string(),
+        module_digest: Some(digest),
+        counts: Counts::default(),
+        outcomes: Vec::new(),
+        letters: Vec::new(),
+        superseded: Vec::new(),
+    };
+    for (index, fate) in fates.iter().enumerate() {
+        let pending = &claims.batch[index];
+        count(&mut finish, fate, claims.claimed[index]);
+        if let (Fate::Handled(_), Some(Claimed::Supersedes), Some(claim)) =
+            (fate, claims.claimed[index], &pending.claim)
+        {
+            finish
+                .superseded
+                .push((claim.scope.clone(), claim.event_id.clone()));
+        }
+        if let (Some(claim), Some(outcome)) = (&pending.claim, other_than_done(fate)) {
+            finish
+                .outcomes
+                .push((claim.scope.clone(), claim.event_id.clone(), outcome));
+        }
+        if let Fate::Rejected(cause) = fate {
+            finish
+                .letters
+                .push(letter(shared, &finish.cluster_id, pending, cause));
+        }
+    }
+    finish
+}
+
+fn count(finish: &mut Finish, fate: &Fate, claimed: Option<Claimed>) {
+    let counts = &mut finish.counts;
+    match fate {
+        Fate::Handled(Outcome::Skipped) => counts.skipped += 1,
+        Fate::Handled(_) => counts.done += 1,
+        Fate::Duplicate(DuplicateKind::Redelivery) => counts.redelivered += 1,
+        Fate::Duplicate(DuplicateKind::Republish) => counts.republished += 1,
+        Fate::Rejected(_) => counts.rejected += 1,
+    }
+    counts.taken_over += i64::from(claimed == Some(Claimed::TakenOver));
+}
+
+fn other_than_done(fate: &Fate) -> Option<Outcome> {
+    match fate {
+        Fate::Handled(Outcome::Done) | Fate::Duplicate(_) => None,
+        Fate::Handled(outcome) => Some(*outcome),
+        Fate::Rejected(_) => Some(Outcome::Rejected),
+    }
+}
+
+fn letter(shared: &Shared, cluster_id: &str, pending: &Pending, cause: &Cause) -> (String, Letter) {
+    let source = &pending.record.source;
+    let id = letter_id(&shared.name, cluster_id, source, pending.offset(), 0);
+    let letter = Letter {
+        record: pending.record.clone(),
+        scope: pending.scope().to_owned(),
+        event_id: pending.known_id(),
+        cause: cause.clone(),
+    };
+    (id, letter)
+}
+
+/// Which records of a batch are later copies of an event that an earlier one carries.
+struct Copies {
+    first: Vec<Option<usize>>,
+}
+
+impl Copies {
+    fn of(batch: &[Pending]) -> Self {
+        let id = |p: &'_ Pending| {
+            p.claim
+                .as_ref()
+                .map(|c| (c.scope.clone(), c.event_id.clone()))
+        };
+        Self {
+            first: first_copies_among(batch.iter().map(id)),
+        }
+    }
+
+    fn asks(&self, batch: &[Pending], index: usize) -> bool {
+        self.first[index].is_none() && batch[index].claim.is_some()
+    }
+
+    fn claims(&self, batch: &[Pending]) -> Vec<ClaimRequest> {
+        let asking = (0..batch.len()).filter(|i| self.asks(batch, *i));
+        asking.filter_map(|i| batch[i].claim.clone()).collect()
+    }
+
+    fn spread(&self, batch: &[Pending], answers: &[Claimed]) -> Vec<Option<Claimed>> {
+        let mut answers = answers.iter().copied();
+        (0..batch.len())
+            .map(|i| {
+                if self.asks(batch, i) {
+                    answers.next()
+                } else {
+                    None
+                }
+            })
+            .collect()
+    }
+}

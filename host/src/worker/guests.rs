@@ -1,0 +1,169 @@
+//! The guests of one transaction: an instance holds the transaction while it runs.
+
+use std::sync::Arc;
+
+use tidegate_core::failure::{Broken, Failure};
+use tidegate_core::letter::Cause;
+use tidegate_core::outcome::{GuestEnd, Outcome};
+use tidegate_core::verdict::{Facts, cause};
+
+use crate::config::InstancePer;
+use crate::engine::{Event, Instance, Module, NoInstance};
+use crate::worker::pending::Pending;
+use crate::worker::shared::{Db, Shared};
+
+/// How a record's own run ended.
+#[derive(Debug)]
+pub enum Ran {
+    /// Its outcome stands, if its staged statements hold.
+    As(Outcome),
+    /// It was rejected before it touched the database: its letter may ride in this transaction.
+    Rejected(Cause),
+}
+
+/// Runs a module on the records of one transaction.
+pub struct Guests<'a> {
+    shared: &'a Shared,
+    module: Arc<Module<Db>>,
+    place: Place,
+}
+
+enum Place {
+    Idle(Db),
+    Running(Box<Instance<Db>>),
+    Moving,
+}
+
+const ALWAYS_SOMEWHERE: &str = "the transaction is with us or with an instance";
+
+impl<'a> Guests<'a> {
+    /// No instance is made until a record needs one.
+    pub fn new(shared: &'a Shared, module: Arc<Module<Db>>, db: Db) -> Self {
+        Self {
+            shared,
+            module,
+            place: Place::Idle(db),
+        }
+    }
+
+    /// The transaction.
+    #[expect(
+        clippy::expect_used,
+        reason = "the stated invariant: `Moving` lasts within `instance` only"
+    )]
+    pub fn db(&mut self) -> &mut Db {
+        match &mut self.place {
+            Place::Idle(db) => Some(db),
+            Place::Running(instance) => Some(instance.db()),
+            Place::Moving => None,
+        }
+        .expect(ALWAYS_SOMEWHERE)
+    }
+
+    /// Drops the instance and gives the transaction back.
+    #[expect(
+        clippy::expect_used,
+        reason = "the stated invariant: `Moving` lasts within `instance` only"
+    )]
+    pub fn into_db(self) -> Db {
+        match self.place {
+            Place::Idle(db) => Some(db),
+            Place::Running(instance) => Some(instance.into_db()),
+            Place::Moving => None,
+        }
+        .expect(ALWAYS_SOMEWHERE)
+    }
+
+    /// Runs the handler on one record. The error names the earliest record known to have failed, which may
+    /// be one before this.
+    pub async fn run(&mut self, pending: &Pending) -> Result<Ran, Broken> {
+        self.db().enter(pending.offset());
+        let end = match self.instance().await {
+            Ok(mut instance) => {
+                let end = instance.call(event(pending)).await;
+                self.place = Place::Running(instance);
+                end
+            }
+            Err(NoInstance::Guest(end)) => end,
+            // Back-pressure is nobody's failure: the batch waits, as for any infrastructure.
+            Err(busy @ NoInstance::Busy) => {
+                return Err(Broken {
+                    offset: None,
+                    failure: Failure::Unreachable {
+                        message: busy.to_string(),
+                    },
+                });
+            }
+        };
+        self.judge(pending, end).await
+    }
+
+    async fn instance(&mut self) -> Result<Box<Instance<Db>>, NoInstance> {
+        let db = match std::mem::replace(&mut self.place, Place::Moving) {
+            Place::Running(instance) if self.may_go_on(&instance) => return Ok(instance),
+            Place::Running(instance) => instance.into_db(),
+            Place::Idle(db) => db,
+            Place::Moving => return Err(NoInstance::Guest(GuestEnd::Unheard)),
+        };
+        match self
+            .shared
+            .engine
+            .instantiate(&self.module, &self.shared.env, db)
+            .await
+        {
+            Ok(instance) => Ok(Box::new(instance)),
+            Err((db, none)) => {
+                self.place = Place::Idle(db);
+                Err(none)
+            }
+        }
+    }
+
+    fn may_go_on(&self, instance: &Instance<Db>) -> bool {
+        self.shared.config.instance == InstancePer::Batch && !instance.is_spent()
+    }
+
+    async fn judge(&mut self, pending: &Pending, end: GuestEnd) -> Result<Ran, Broken> {
+        let failure = match end {
+            GuestEnd::Done => return self.unless_failed(Ran::As(Outcome::Done)),
+            GuestEnd::Skip(_) => return self.unless_failed(Ran::As(Outcome::Skipped)),
+            GuestEnd::Reject { code, message } => Failure::Reject { code, message },
+            GuestEnd::Retry { message, after_ms } => Failure::Retry { message, after_ms },
+            GuestEnd::Trap { message } => Failure::Trap { message },
+            GuestEnd::Limit(limit) => Failure::Limit(limit),
+            GuestEnd::Unheard => Failure::Unreachable {
+                message: "the transaction ended".to_owned(),
+            },
+        };
+        if let (Failure::Reject { .. }, 0) = (&failure, self.db().calls()) {
+            let facts = Facts {
+                attempts: pending.attempts + 1,
+                ..Facts::default()
+            };
+            return Ok(Ran::Rejected(cause(&failure, facts)));
+        }
+        // What the database said first is the cause: the guest may only have stumbled over it.
+        let first = self.db().drain().await;
+        Err(first.unwrap_or(Broken {
+            offset: Some(pending.offset()),
+            failure,
+        }))
+    }
+
+    fn unless_failed(&mut self, ran: Ran) -> Result<Ran, Broken> {
+        match self.db().failure() {
+            Some(broken) => Err(broken.clone()),
+            None => Ok(ran),
+        }
+    }
+}
+
+fn event(pending: &Pending) -> Event<'_> {
+    Event {
+        id: &pending.event_id,
+        tenant: None,
+        record: &pending.record,
+        attempt: pending.attempts + 1,
+        replay_round: 0,
+    }
+}

@@ -1,0 +1,293 @@
+//! One assigned partition: carries out what the core's partition states ask for.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tidegate_core::partition::{Action, Event, Partition as State};
+use tidegate_core::record::TopicPartition;
+use tokio::sync::watch;
+
+use crate::config::KafkaConfig;
+use crate::kafka::KafkaError;
+use crate::worker::assignment::{self, NotPlaced};
+use crate::worker::partition::{End, Partition, Placed};
+use crate::worker::repeats::{Repeats, Say};
+use crate::worker::shared::Shared;
+
+/// How long a fenced partition waits for the group to tell that it is gone, before it is taken up again.
+const FENCED: Duration = Duration::from_secs(4);
+/// How often a stopped partition is looked at again: an operator may have decided.
+const STOPPED: Duration = Duration::from_secs(5);
+/// How often an answer that Kafka or PostgreSQL could not give is asked for again.
+const UNREADY: Duration = Duration::from_millis(500);
+
+/// Whether the group still gives us the partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// Ours.
+    Held,
+    /// To be given back: end the batch, commit, by the deadline.
+    Draining(Instant),
+    /// Gone already: another host may run it.
+    Lost,
+}
+
+/// Owns `source` from its assignment until `hold` ends.
+pub async fn own(
+    shared: Arc<Shared>,
+    kafka: Arc<KafkaConfig>,
+    source: TopicPartition,
+    hold: watch::Receiver<Hold>,
+) {
+    let owner = Owner {
+        shared,
+        kafka,
+        source,
+        hold,
+        doing: Doing::Nothing,
+        batches: watch::channel(true).0,
+        drained: None,
+        pause: UNREADY,
+        repeats: Repeats::default(),
+    };
+    owner.run().await;
+}
+
+struct Owner {
+    shared: Arc<Shared>,
+    kafka: Arc<KafkaConfig>,
+    source: TopicPartition,
+    hold: watch::Receiver<Hold>,
+    doing: Doing,
+    /// Whether the partition may begin another batch.
+    batches: watch::Sender<bool>,
+    drained: Option<Box<Partition>>,
+    /// How long the next backoff lasts.
+    pause: Duration,
+    repeats: Repeats,
+}
+
+enum Doing {
+    Nothing,
+    Waiting(tokio::time::Instant),
+    Placing(BoxFuture<'static, Result<Placed, NotPlaced>>),
+    Starting(BoxFuture<'static, Result<Box<Partition>, KafkaError>>),
+    Consuming(BoxFuture<'static, (End, Box<Partition>)>),
+}
+
+enum Did {
+    Waited,
+    Placed(Result<Placed, NotPlaced>),
+    Started(Result<Box<Partition>, KafkaError>),
+    Consumed(End, Box<Partition>),
+}
+
+impl Owner {
+    async fn run(mut self) {
+        let start = Instant::now();
+        let (mut state, mut actions) = State::assigned();
+        loop {
+            for action in actions {
+                self.act(action, start).await;
+            }
+            if state == State::Closed {
+                return;
+            }
+            let event = self.event(state, start).await;
+            (state, actions) = state.on(event, start.elapsed());
+        }
+    }
+
+    async fn act(&mut self, action: Action, start: Instant) {
+        match action {
+            Action::FindPosition => self.find_position(),
+            Action::FindPositionLater => self.wait(self.pause),
+            Action::ShowStopped => self.wait(STOPPED),
+            Action::BeginNoBatch => {
+                self.batches.send_replace(false);
+            }
+            Action::CancelPosition | Action::AbandonBatch => self.doing = Doing::Nothing,
+            Action::CommitOffset { deadline } => {
+                if let Some(mut partition) = self.drained.take() {
+                    partition.give_back(start + deadline).await;
+                }
+            }
+            // The queue ends with its partition, the supervisor answers the group for all of an event's
+            // partitions, and a position is fetched from as soon as it is placed.
+            Action::DropBuffers | Action::Unassign | Action::Fetch { .. } => {}
+        }
+    }
+
+    fn wait(&mut self, time: Duration) {
+        self.doing = Doing::Waiting(tokio::time::Instant::now() + time);
+    }
+
+    fn find_position(&mut self) {
+        let (shared, kafka, source) =
+            (self.shared.clone(), self.kafka.clone(), self.source.clone());
+        self.doing =
+            Doing::Placing(async move { assignment::take(&shared, &kafka, &source).await }.boxed());
+    }
+
+    async fn event(&mut self, state: State, start: Instant) -> Event {
+        loop {
+            let deadline = match state {
+                State::Draining { deadline } => Some(start + deadline),
+                State::Assigned | State::Consuming | State::Closed => None,
+            };
+            let did = tokio::select! {
+                biased;
+                event = taken_away(&mut self.hold) => return event,
+                () = until(deadline) => return Event::Tick,
+                did = self.doing.next() => did,
+            };
+            if let Some(event) = self.did(did) {
+                return event;
+            }
+        }
+    }
+
+    fn did(&mut self, did: Did) -> Option<Event> {
+        self.doing = Doing::Nothing;
+        match did {
+            Did::Waited => Some(Event::Again),
+            Did::Placed(placed) => self.placed(placed),
+            Did::Started(started) => Some(self.started(started)),
+            Did::Consumed(end, partition) => Some(self.consumed(end, partition)),
+        }
+    }
+
+    fn placed(&mut self, placed: Result<Placed, NotPlaced>) -> Option<Event> {
+        match placed {
+            Ok(placed) => {
+                self.repeats.over();
+                self.shared.stopped(&self.source, None);
+                self.shared.owns(&self.source, placed.position.token);
+                let (shared, batches) = (self.shared.clone(), self.batches.subscribe());
+                self.doing = Doing::Starting(start(shared, placed, batches).boxed());
+                None
+            }
+            Err(NotPlaced::NotNow(reason)) => {
+                self.pause = UNREADY;
+                self.say(
+                    "the position cannot be taken now; it is tried again",
+                    &reason,
+                );
+                Some(Event::Unready)
+            }
+            Err(NotPlaced::Stopped(reason)) => {
+                self.say("partition stopped", &reason);
+                self.shared.stopped(&self.source, Some(reason));
+                Some(Event::Refused)
+            }
+        }
+    }
+
+    fn started(&mut self, started: Result<Box<Partition>, KafkaError>) -> Event {
+        match started {
+            Ok(partition) => {
+                let at = partition.next();
+                self.doing = Doing::Consuming(consume(partition).boxed());
+                Event::Placed { at }
+            }
+            Err(error) => {
+                self.pause = UNREADY;
+                self.say("the partition cannot be fetched yet", &error.to_string());
+                Event::Unready
+            }
+        }
+    }
+
+    fn consumed(&mut self, end: End, partition: Box<Partition>) -> Event {
+        let (consumer, source) = (&self.shared.name, &self.source);
+        match end {
+            End::Drained => {
+                self.drained = Some(partition);
+                Event::Drained
+            }
+            End::Fenced => {
+                tracing::warn!(%consumer, partition = %source, "fenced: another host has taken this partition; nothing more is committed here");
+                self.shared.disowns(source);
+                self.pause = FENCED;
+                Event::Fenced
+            }
+            End::Again(reason) => {
+                tracing::warn!(%consumer, partition = %source, reason, "the position is taken anew");
+                self.pause = UNREADY;
+                Event::Fenced
+            }
+        }
+    }
+
+    fn say(&mut self, what: &str, reason: &str) {
+        let (consumer, partition) = (&self.shared.name, &self.source);
+        match self.repeats.failed(Instant::now()) {
+            Say::First => tracing::warn!(%consumer, %partition, "{what}: {reason}"),
+            Say::Again(times, since) => {
+                tracing::warn!(%consumer, %partition, times, ?since, "{what}: {reason}");
+            }
+            Say::Nothing => {}
+        }
+    }
+}
+
+impl Doing {
+    async fn next(&mut self) -> Did {
+        match self {
+            Doing::Nothing => std::future::pending().await,
+            Doing::Waiting(until) => {
+                tokio::time::sleep_until(*until).await;
+                Did::Waited
+            }
+            Doing::Placing(placing) => Did::Placed(placing.await),
+            Doing::Starting(starting) => Did::Started(starting.await),
+            Doing::Consuming(consuming) => {
+                let (end, partition) = consuming.await;
+                Did::Consumed(end, partition)
+            }
+        }
+    }
+}
+
+async fn start(
+    shared: Arc<Shared>,
+    placed: Placed,
+    batches: watch::Receiver<bool>,
+) -> Result<Box<Partition>, KafkaError> {
+    let queue = shared
+        .kafka
+        .start(&placed.source, placed.position.next)
+        .await?;
+    Ok(Box::new(Partition::new(shared, queue, batches, placed)))
+}
+
+async fn consume(mut partition: Box<Partition>) -> (End, Box<Partition>) {
+    let end = partition.run().await;
+    (end, partition)
+}
+
+async fn taken_away(hold: &mut watch::Receiver<Hold>) -> Event {
+    loop {
+        if hold.changed().await.is_err() {
+            return Event::Lost;
+        }
+        match *hold.borrow_and_update() {
+            Hold::Held => {}
+            Hold::Draining(deadline) => {
+                return Event::Revoked {
+                    grace: deadline.saturating_duration_since(Instant::now()),
+                };
+            }
+            Hold::Lost => return Event::Lost,
+        }
+    }
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,245 @@
+//! One partition's loop: records in, batches committed.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tidegate_core::batch::cut;
+use tidegate_core::record::TopicPartition;
+use tidegate_core::split::Planner;
+use tokio::sync::watch;
+
+use crate::kafka::PartitionQueue;
+use crate::worker::attempt::{Attempt, Position, attempt};
+use crate::worker::offsets::Offsets;
+use crate::worker::pending::Pending;
+use crate::worker::repeats::Repeats;
+use crate::worker::shared::Shared;
+
+/// How often an idle partition sees to its offsets.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// Why a partition's loop ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum End {
+    /// No batch runs, and none may begin.
+    Drained,
+    /// Another owner's token stands in the progress row.
+    Fenced,
+    /// The position is to be taken anew, for this reason.
+    Again(String),
+}
+
+/// A partition being consumed.
+pub struct Partition {
+    pub(super) shared: Arc<Shared>,
+    pub(super) source: TopicPartition,
+    /// Whether another batch may begin.
+    pub(super) may_begin: watch::Receiver<bool>,
+    pub(super) at: Position,
+    pub(super) pending: VecDeque<Pending>,
+    pub(super) planner: Planner,
+    /// The next attempt takes a new connection with empty caches.
+    pub(super) fresh: bool,
+    /// The last attempt had one.
+    pub(super) was_fresh: bool,
+    pub(super) repeats: Repeats,
+    queue: PartitionQueue,
+    offsets: Offsets,
+    /// C as the progress row has it.
+    recorded: Option<i64>,
+}
+
+impl Partition {
+    /// Starts at `at`; Kafka is known to hold `at.committed`.
+    pub fn new(
+        shared: Arc<Shared>,
+        queue: PartitionQueue,
+        may_begin: watch::Receiver<bool>,
+        at: Placed,
+    ) -> Self {
+        let (source, at) = (at.source, at.position);
+        let offsets = Offsets::new(shared.kafka.clone(), source.clone(), at.committed);
+        let planner = Planner::new(shared.config.batch.max_records);
+        Self {
+            recorded: at.committed,
+            shared,
+            source,
+            may_begin,
+            at,
+            pending: VecDeque::new(),
+            planner,
+            fresh: false,
+            was_fresh: false,
+            repeats: Repeats::default(),
+            queue,
+            offsets,
+        }
+    }
+
+    /// N.
+    pub fn next(&self) -> i64 {
+        self.at.next
+    }
+
+    /// Runs until no batch may begin any more, or the position must be taken anew.
+    pub async fn run(&mut self) -> End {
+        // A position that was just written down is told to Kafka at once: an idle partition must not keep
+        // a group offset that looks like a rewind to others.
+        self.offsets.want(self.at.next);
+        loop {
+            self.offsets.poll();
+            if !*self.may_begin.borrow() {
+                return End::Drained;
+            }
+            if let Some(end) = self.step().await {
+                return end;
+            }
+        }
+    }
+
+    async fn step(&mut self) -> Option<End> {
+        self.refill();
+        if self.pending.is_empty() {
+            return self.idle().await;
+        }
+        if self.must_wait() {
+            self.hold_back().await;
+            return None;
+        }
+        self.linger().await;
+        let taken = self.take();
+        self.at.committed = self
+            .offsets
+            .acknowledged()
+            .filter(|c| Some(*c) != self.recorded);
+        self.was_fresh = std::mem::take(&mut self.fresh);
+        let (batch, fresh) = (self.pending.make_contiguous(), self.was_fresh);
+        match Box::pin(attempt(&self.shared, &self.at, &batch[..taken], fresh)).await {
+            Attempt::Committed { next, letters } => self.committed(next, letters),
+            Attempt::SplitBefore(offset) => self.planner.split_before(offset),
+            Attempt::TooLong => self.planner.broke(self.at.next, taken, None),
+            Attempt::Landed(next) if next < self.at.next => {
+                return Some(End::Again(format!(
+                    "the progress row was set back to {next}"
+                )));
+            }
+            Attempt::Landed(next) => self.landed(next),
+            Attempt::Fenced => return Some(End::Fenced),
+            Attempt::Broken(broken) => self.react(broken, taken).await,
+        }
+        None
+    }
+
+    fn refill(&mut self) {
+        let limits = self.shared.config.batch;
+        let room = limits.max_records.saturating_sub(self.pending.len());
+        if room > 0 && !self.queue.is_empty() {
+            let records = self.queue.take(room, limits.max_bytes);
+            let config = &self.shared.config;
+            self.pending.extend(
+                records
+                    .into_iter()
+                    .map(|record| Pending::new(record, config)),
+            );
+        }
+    }
+
+    async fn linger(&mut self) {
+        let limits = self.shared.config.batch;
+        if limits.max_wait.is_zero() {
+            return;
+        }
+        let until = tokio::time::Instant::now() + limits.max_wait;
+        while self.pending.len() < limits.max_records {
+            tokio::select! {
+                () = self.queue.wait() => self.refill(),
+                () = tokio::time::sleep_until(until) => return,
+            }
+        }
+    }
+
+    fn take(&mut self) -> usize {
+        let planned = self
+            .planner
+            .take(self.pending.iter().map(Pending::offset))
+            .max(1);
+        let sizes = self.pending.iter().map(|p| p.record.size());
+        let taken = cut(sizes, self.shared.config.batch, planned).max(1);
+        if self.is_barred() { 1 } else { taken }
+    }
+
+    fn committed(&mut self, next: i64, letters: usize) {
+        if let Some(c) = self.at.committed.take() {
+            self.recorded = Some(c);
+        }
+        if letters > 0 {
+            self.shared.letters.notify_one();
+        }
+        self.going_again();
+        self.landed(next);
+    }
+
+    fn landed(&mut self, next: i64) {
+        while self.pending.front().is_some_and(|p| p.offset() < next) {
+            self.pending.pop_front();
+        }
+        self.at.next = next;
+        self.planner.committed(next);
+        self.offsets.want(next);
+    }
+
+    async fn idle(&mut self) -> Option<End> {
+        if let Some(reason) = self.queue.failure() {
+            return Some(End::Again(reason));
+        }
+        tokio::select! {
+            () = self.queue.wait() => {}
+            _ = self.may_begin.changed() => {}
+            () = self.offsets.answer() => {}
+            () = tokio::time::sleep(IDLE) => {
+                self.offsets.want(self.at.next);
+                self.record_acknowledged().await;
+            }
+        }
+        None
+    }
+
+    /// Writes C down by itself: no batch is there for it to ride in.
+    async fn record_acknowledged(&mut self) {
+        let Some(c) = self
+            .offsets
+            .acknowledged()
+            .filter(|c| Some(*c) != self.recorded)
+        else {
+            return;
+        };
+        let key = self.shared.key(&self.source);
+        match self.shared.inbox.acknowledge(&key, self.at.token, c).await {
+            Ok(_) => self.recorded = Some(c),
+            Err(error) => {
+                tracing::debug!(partition = %self.source, %error, "C could not be written; it rides in a later transaction")
+            }
+        }
+    }
+
+    /// Brings Kafka's offset and C up to N, as far as there is time by `deadline`. The commit in flight is
+    /// awaited first.
+    pub async fn give_back(&mut self, deadline: Instant) {
+        let patience = || deadline.saturating_duration_since(Instant::now());
+        self.offsets.settle(patience()).await;
+        self.offsets.want(self.at.next);
+        self.offsets.settle(patience()).await;
+        let _late = tokio::time::timeout(patience(), self.record_acknowledged()).await;
+        let acknowledged = self.offsets.acknowledged();
+        tracing::info!(consumer = %self.shared.name, partition = %self.source, next = self.at.next, acknowledged, "partition given back");
+    }
+}
+
+/// A position taken.
+pub struct Placed {
+    /// The partition.
+    pub source: TopicPartition,
+    /// Where it stands; `committed` is what Kafka holds.
+    pub position: Position,
+}

@@ -1,0 +1,115 @@
+//! Records on their way to a verdict.
+
+use std::time::Instant;
+
+use tidegate_core::claim::{ClaimRequest, EventId};
+use tidegate_core::event_id::{IdRule, IdSource};
+use tidegate_core::letter::Cause;
+use tidegate_core::record::Record;
+
+use crate::config::{ConsumerConfig, DedupConfig, Scope};
+
+/// A fetched record, its id and TTL checked, with what is known of its attempts.
+#[derive(Debug)]
+pub struct Pending {
+    /// The record.
+    pub record: Record,
+    /// What it asks of the inbox.
+    pub claim: Option<ClaimRequest>,
+    /// The id that its handler sees; empty only where there is none.
+    pub event_id: String,
+    /// Why it will be dead-lettered, once that is decided.
+    pub decided: Option<Cause>,
+    /// Failed calls of its own.
+    pub attempts: u32,
+    /// When the first of them failed.
+    pub failing_since: Option<Instant>,
+    /// Before this it is not tried again.
+    pub not_before: Option<Instant>,
+}
+
+impl Pending {
+    /// Takes a record in: a bad id or TTL is decided here, before it can fail a neighbour's claim.
+    pub fn new(record: Record, config: &ConsumerConfig) -> Self {
+        let asked = if config.dedup.enabled {
+            claim(&record, &config.dedup)
+                .map(|claim| (claim.event_id.as_str().to_owned(), Some(claim)))
+        } else {
+            position(&record).map(|id| (id, None))
+        };
+        let ((event_id, claim), decided) = match asked {
+            Ok(asked) => (asked, None),
+            Err(cause) => ((String::new(), None), Some(cause)),
+        };
+        Self {
+            record,
+            claim,
+            event_id,
+            decided,
+            attempts: 0,
+            failing_since: None,
+            not_before: None,
+        }
+    }
+
+    /// The record's offset.
+    pub fn offset(&self) -> i64 {
+        self.record.offset
+    }
+
+    /// The event id, if the record has a good one.
+    pub fn known_id(&self) -> Option<String> {
+        (!self.event_id.is_empty()).then(|| self.event_id.clone())
+    }
+
+    /// The scope of the event id.
+    pub fn scope(&self) -> &str {
+        self.claim.as_ref().map_or("", |claim| &claim.scope)
+    }
+
+    /// Counts a failed call of this record's own.
+    pub fn failed(&mut self, now: Instant) {
+        self.attempts += 1;
+        self.failing_since.get_or_insert(now);
+    }
+}
+
+fn claim(record: &Record, dedup: &DedupConfig) -> Result<ClaimRequest, Cause> {
+    let event_id = dedup
+        .id
+        .extract(record)
+        .map_err(|e| cause("bad-event-id", e.to_string()))?;
+    let ttl = dedup
+        .ttl
+        .of(record)
+        .map_err(|e| cause("bad-ttl", e.to_string()))?;
+    let scope = match dedup.scope {
+        Scope::Consumer => String::new(),
+        Scope::Topic => record.source.topic.to_string(),
+    };
+    Ok(ClaimRequest {
+        scope,
+        event_id,
+        ttl,
+        offset: record.offset,
+    })
+}
+
+fn position(record: &Record) -> Result<String, Cause> {
+    let rule = IdRule {
+        sources: vec![IdSource::Position],
+        format: tidegate_core::event_id::IdFormat::Bytes,
+    };
+    let id: Result<EventId, _> = rule.extract(record);
+    id.map(|id| id.as_str().to_owned())
+        .map_err(|e| cause("bad-event-id", e.to_string()))
+}
+
+fn cause(code: &str, message: String) -> Cause {
+    Cause {
+        code: code.to_owned(),
+        message,
+        sqlstate: None,
+        attempts: 0,
+    }
+}

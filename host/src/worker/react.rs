@@ -1,0 +1,216 @@
+//! What a partition does about an attempt that broke.
+
+use std::time::{Duration, Instant};
+
+use tidegate_core::failure::{Broken, Failure};
+use tidegate_core::letter::Cause;
+use tidegate_core::verdict::{Facts, Verdict, exhausted, verdict};
+
+use crate::worker::partition::Partition;
+use crate::worker::repeats::Say;
+
+/// The longest wait of an infrastructure failure.
+const INFRASTRUCTURE_MAX: Duration = Duration::from_secs(5);
+/// The shortest pace of contention.
+const CONTENTION: Duration = Duration::from_millis(5);
+
+impl Partition {
+    /// Decides on a broken attempt at the first `taken` records.
+    pub(super) async fn react(&mut self, broken: Broken, taken: usize) {
+        let index = self.breaker(&broken, taken);
+        let attempts = index.map_or(0, |i| self.pending[i].attempts + 1);
+        let facts = self.facts(&broken.failure, attempts).await;
+        let verdict = verdict(&broken.failure, facts);
+        self.say(&broken, &verdict);
+        match verdict {
+            Verdict::Infrastructure => self.wait_for_infrastructure().await,
+            Verdict::Contention => self.contention(taken).await,
+            Verdict::Reconnect => self.fresh = true,
+            Verdict::Transient { after } => self.transient(index, &broken, after, taken),
+            Verdict::AgainFresh => self.again(index, &broken, taken),
+            Verdict::Permanent(cause) => self.permanent(index, &broken, cause, taken),
+            Verdict::Stop(reason) => self.stop(index, &broken, reason, taken).await,
+            Verdict::Escape(cause) => self.escape(index, &broken, cause, taken),
+        }
+    }
+
+    /// The index of the record that broke the attempt, where one is known or only one was tried.
+    fn breaker(&self, broken: &Broken, taken: usize) -> Option<usize> {
+        match broken.offset {
+            Some(offset) => self
+                .pending
+                .iter()
+                .take(taken)
+                .position(|p| p.offset() == offset),
+            None => (taken == 1).then_some(0),
+        }
+    }
+
+    async fn facts(&mut self, failure: &Failure, attempts: u32) -> Facts {
+        let doubtful = matches!(failure, Failure::Sql { .. });
+        Facts {
+            attempts,
+            fresh_connection: self.was_fresh,
+            confirmed_healthy: doubtful && self.shared.inbox.ping().await.is_ok(),
+        }
+    }
+
+    fn transient(
+        &mut self,
+        index: Option<usize>,
+        broken: &Broken,
+        after: Option<Duration>,
+        taken: usize,
+    ) {
+        let now = Instant::now();
+        let retry = self.shared.config.retry.clone();
+        let Some(index) = index else {
+            return self.isolate(broken, taken);
+        };
+        let record = &mut self.pending[index];
+        record.failed(now);
+        let elapsed = record
+            .failing_since
+            .map_or(Duration::ZERO, |since| now.duration_since(since));
+        if taken == 1 && retry.exhausted(elapsed) {
+            let facts = Facts {
+                attempts: record.attempts,
+                ..Facts::default()
+            };
+            let cause = exhausted(&broken.failure, facts);
+            return self.decide(index, cause);
+        }
+        let wait = after.map_or_else(
+            || retry.wait(record.attempts, fastrand::f64()),
+            |a| a.min(retry.max),
+        );
+        record.not_before = Some(now + wait);
+        if taken > 1 {
+            self.isolate(broken, taken);
+        }
+    }
+
+    fn again(&mut self, index: Option<usize>, broken: &Broken, taken: usize) {
+        if let Some(index) = index {
+            self.pending[index].failed(Instant::now());
+        }
+        if taken > 1 {
+            self.isolate(broken, taken);
+        }
+    }
+
+    /// A record is rejected only for what it does alone.
+    fn permanent(&mut self, index: Option<usize>, broken: &Broken, cause: Cause, taken: usize) {
+        match index {
+            Some(index) if taken == 1 => self.decide(index, cause),
+            _ => self.again(index, broken, taken),
+        }
+    }
+
+    fn escape(&mut self, index: Option<usize>, broken: &Broken, cause: Cause, taken: usize) {
+        if taken == 1 {
+            let module = self.shared.module();
+            tracing::error!(partition = %self.source, consumer = %self.shared.name, module = module.name(), digest = %hex::encode(module.digest()), "the module tried to leave its transaction; it is quarantined until another module is activated");
+            self.shared.quarantine(&module);
+        }
+        self.permanent(index, broken, cause, taken);
+    }
+
+    fn decide(&mut self, index: usize, cause: Cause) {
+        let record = &mut self.pending[index];
+        record.not_before = None;
+        record.decided = Some(cause);
+        let offset = record.offset();
+        self.planner.settled(offset);
+    }
+
+    fn isolate(&mut self, broken: &Broken, taken: usize) {
+        let first = self.pending[0].offset();
+        self.planner.broke(first, taken, broken.offset);
+    }
+
+    async fn contention(&mut self, taken: usize) {
+        let first = self.pending[0].offset();
+        self.planner.broke(first, taken, None);
+        let pace = CONTENTION * u32::try_from(self.repeats.count().min(20)).unwrap_or(20);
+        self.wait(pace.mul_f64(0.5 + fastrand::f64())).await;
+    }
+
+    async fn wait_for_infrastructure(&mut self) {
+        let retry = &self.shared.config.retry;
+        let turn = u32::try_from(self.repeats.count()).unwrap_or(u32::MAX);
+        let wait = retry
+            .wait(turn.max(1), fastrand::f64())
+            .min(INFRASTRUCTURE_MAX);
+        self.wait(wait).await;
+    }
+
+    async fn stop(&mut self, index: Option<usize>, broken: &Broken, reason: String, taken: usize) {
+        if taken > 1 {
+            return self.again(index, broken, taken);
+        }
+        self.shared.stopped(&self.source, Some(reason));
+        self.fresh = true;
+        let (wait, mut module) = (self.shared.config.retry.max, self.shared.modules.clone());
+        tokio::select! {
+            () = self.wait(wait) => {}
+            _ = module.changed() => {}
+        }
+    }
+
+    /// Whether the record at the front has to wait: for its time, or for another module.
+    pub(super) fn must_wait(&self) -> bool {
+        let Some(front) = self.pending.front() else {
+            return false;
+        };
+        let too_early = front.not_before.is_some_and(|t| t > Instant::now());
+        too_early || (front.decided.is_none() && self.is_barred())
+    }
+
+    /// Waits for what [`must_wait`](Self::must_wait) found.
+    pub(super) async fn hold_back(&mut self) {
+        let now = Instant::now();
+        let until = self
+            .pending
+            .front()
+            .and_then(|p| p.not_before)
+            .filter(|t| *t > now);
+        let wait = until.map_or(Duration::from_millis(200), |t| t.duration_since(now));
+        self.wait(wait).await;
+    }
+
+    pub(super) fn is_barred(&self) -> bool {
+        self.shared.is_quarantined(&self.shared.module())
+    }
+
+    /// Waits, but no longer than the partition is ours.
+    async fn wait(&mut self, time: Duration) {
+        let mut may_begin = self.may_begin.clone();
+        tokio::select! {
+            () = tokio::time::sleep(time) => {}
+            _ = may_begin.wait_for(|may| !may) => {}
+        }
+    }
+
+    /// What failed is over.
+    pub(super) fn going_again(&mut self) {
+        if let Some(times) = self.repeats.over().filter(|times| *times > 1) {
+            tracing::info!(partition = %self.source, consumer = %self.shared.name, times, "going again");
+        }
+        self.shared.stopped(&self.source, None);
+    }
+
+    fn say(&mut self, broken: &Broken, verdict: &Verdict) {
+        let (consumer, partition) = (&self.shared.name, &self.source);
+        let offset = broken.offset;
+        match self.repeats.failed(Instant::now()) {
+            Say::First => {
+                tracing::warn!(%consumer, %partition, offset, failure = ?broken.failure, verdict = verdict.name(), "an attempt broke and was rolled back");
+            }
+            Say::Again(times, since) => {
+                tracing::warn!(%consumer, %partition, offset, times, ?since, failure = ?broken.failure, verdict = verdict.name(), "attempts still break");
+            }
+            Say::Nothing => {}
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What the workers of one consumer share.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tidegate_core::progress::ProgressKey;
+use tidegate_core::record::TopicPartition;
+use tokio::sync::{Notify, watch};
+use uuid::Uuid;
+
+use crate::config::ConsumerConfig;
+use crate::engine::{Engine, GuestEnv, Module};
+use crate::inbox::{Inbox, Transaction};
+use crate::kafka::Consumer;
+
+/// What a guest's statements run in.
+pub type Db = Box<Transaction>;
+
+/// One consumer's surroundings.
+pub struct Shared {
+    /// Its part of the configuration.
+    pub config: ConsumerConfig,
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its place in the group.
+    pub kafka: Consumer,
+    /// The database.
+    pub inbox: Inbox,
+    /// Where guests run.
+    pub engine: Engine<Db>,
+    /// The module that the handler's file holds now.
+    pub modules: watch::Receiver<Arc<Module<Db>>>,
+    /// What its guests see and may use.
+    pub env: Arc<GuestEnv>,
+    /// How long the guests of one batch may run together, before the batch is made smaller.
+    pub batch_time: Duration,
+    /// Rung when a dead letter was written.
+    pub letters: Notify,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    tokens: HashMap<TopicPartition, Uuid>,
+    quarantined: HashSet<[u8; 32]>,
+    stopped: HashMap<TopicPartition, String>,
+}
+
+/// What [`Shared`] is made of.
+pub struct Parts {
+    /// The consumer's part of the configuration.
+    pub config: ConsumerConfig,
+    /// Its place in the group.
+    pub kafka: Consumer,
+    /// The database.
+    pub inbox: Inbox,
+    /// Where guests run.
+    pub engine: Engine<Db>,
+    /// The module that the handler's file holds now.
+    pub modules: watch::Receiver<Arc<Module<Db>>>,
+    /// How long the guests of one batch may run together.
+    pub batch_time: Duration,
+}
+
+impl Shared {
+    /// Brings the parts together.
+    pub fn new(parts: Parts) -> Self {
+        let name: Arc<str> = parts.config.name.as_str().into();
+        let env = GuestEnv {
+            consumer: name.clone(),
+            limits: parts.config.limits.clone(),
+            settings: parts.config.settings.clone(),
+        };
+        Self {
+            name,
+            env: Arc::new(env),
+            config: parts.config,
+            kafka: parts.kafka,
+            inbox: parts.inbox,
+            engine: parts.engine,
+            modules: parts.modules,
+            batch_time: parts.batch_time,
+            letters: Notify::new(),
+            state: Mutex::default(),
+        }
+    }
+
+    /// The module that runs from the next transaction on.
+    pub fn module(&self) -> Arc<Module<Db>> {
+        Arc::clone(&self.modules.borrow())
+    }
+
+    /// The name of a partition's progress row.
+    pub fn key(&self, source: &TopicPartition) -> ProgressKey {
+        ProgressKey {
+            consumer: self.name.to_string(),
+            source: source.clone(),
+        }
+    }
+
+    /// Remembers the token under which this host owns `source`.
+    pub fn owns(&self, source: &TopicPartition, token: Uuid) {
+        self.state().tokens.insert(source.clone(), token);
+    }
+
+    /// Forgets a partition that this host no longer owns.
+    pub fn disowns(&self, source: &TopicPartition) {
+        let mut state = self.state();
+        state.tokens.remove(source);
+        state.stopped.remove(source);
+    }
+
+    /// The tokens of the partitions owned now.
+    pub fn tokens(&self) -> Vec<Uuid> {
+        self.state().tokens.values().copied().collect()
+    }
+
+    /// Bars a module that tried to leave its transaction. It runs no more until another is activated.
+    pub fn quarantine(&self, module: &Module<Db>) {
+        self.state().quarantined.insert(module.digest());
+    }
+
+    /// Whether `module` is barred.
+    pub fn is_quarantined(&self, module: &Module<Db>) -> bool {
+        self.state().quarantined.contains(&module.digest())
+    }
+
+    /// Marks a partition as stopped, with the reason, or as going again.
+    pub fn stopped(&self, source: &TopicPartition, reason: Option<String>) {
+        let mut state = self.state();
+        match reason {
+            Some(reason) => state.stopped.insert(source.clone(), reason),
+            None => state.stopped.remove(source),
+        };
+    }
+
+    /// Whether some partition waits under a *stop* verdict.
+    pub fn any_stopped(&self) -> bool {
+        !self.state().stopped.is_empty()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
