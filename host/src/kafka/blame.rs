@@ -6,10 +6,12 @@ use tidegate_core::record::TopicPartition;
 ///
 /// Such an error comes in its partition's order: the partition waits for that very offset, or for an earlier
 /// one with a gap behind it. Where that leaves several, all are suspects: stopping an innocent one
-/// costs a new start, letting the other go on would skip records.
+/// costs a new start, letting the other go on would skip records. Unless one has `failed` already: behind a
+/// bad batch librdkafka may be lost, and what it then says names no offset of anybody's.
 pub(super) fn suspects(
     text: &str,
     positions: &[(TopicPartition, i64)],
+    failed: bool,
 ) -> Vec<(TopicPartition, i64)> {
     let of = |keep: &dyn Fn(i64) -> bool| -> Vec<_> {
         positions
@@ -19,11 +21,11 @@ pub(super) fn suspects(
             .collect()
     };
     let Some(offset) = offset_in(text) else {
-        return positions.to_vec();
+        return of(&|_| !failed);
     };
     let exact = of(&|at| at == offset);
     if exact.is_empty() {
-        of(&|at| at < offset)
+        of(&|at| !failed && at < offset)
     } else {
         exact
     }
@@ -53,10 +55,17 @@ mod tests {
     #[test]
     fn the_partition_that_waits_for_the_batch_is_blamed() {
         let text = "MessageSet at offset 20 (99 bytes) failed CRC32C check";
-        assert_eq!(suspects(text, &at(&[10, 20, 30])), at(&[10, 20, 30])[1..2]);
-        assert_eq!(suspects(text, &at(&[10, 19, 30])), at(&[10, 19, 30])[..2]);
+        assert_eq!(
+            suspects(text, &at(&[10, 20, 30]), true),
+            at(&[10, 20, 30])[1..2]
+        );
+        assert_eq!(
+            suspects(text, &at(&[10, 19, 30]), false),
+            at(&[10, 19, 30])[..2]
+        );
         let codec = "Decompression (codec 0x1) of message at 7 of 5 bytes failed";
-        assert_eq!(suspects(codec, &at(&[7])), at(&[7]));
-        assert_eq!(suspects("no number", &at(&[1, 2])).len(), 2);
+        assert_eq!(suspects(codec, &at(&[7]), false), at(&[7]));
+        assert!(suspects("MagicByte 120 at offset 8680", &at(&[1, 2]), true).is_empty());
+        assert_eq!(suspects("no number", &at(&[1, 2]), false).len(), 2);
     }
 }

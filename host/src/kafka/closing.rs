@@ -12,7 +12,6 @@ impl Poller {
     /// Leaves the group. Dropping the client does it, and waits for the coordinator: hence this thread.
     pub(super) fn close(mut self, close: Close) {
         self.commands.close();
-        self.commits.close();
         self.client.context().close();
         let started = self.partitions.clear("the consumer was closed");
         if self.owed > 0
@@ -24,8 +23,9 @@ impl Poller {
         while Arc::strong_count(&self.client) > 1 && Instant::now() < close.until {
             drop(self.client.poll(BUSY));
         }
+        let last = Arc::strong_count(&self.client) == 1;
         drop(self);
-        if let Some(done) = close.done {
+        if let Some(done) = close.done.filter(|_| last) {
             done.send(()).ok();
         }
     }

@@ -1,124 +1,103 @@
-//! Offset commits: one request in flight a consumer, carrying what all its partitions had waiting.
+//! Offset commits: a thread of their own, one request in flight, carrying what all partitions had waiting.
 //!
-//! librdkafka starts no partition and completes no rebalance while a commit is in flight, so many small
-//! commits that always overlap would hold up both for ever; one at a time leaves it room.
+//! The bindings never report an asynchronous commit that the application asked for, so the synchronous call
+//! is made where it may block. One request at a time also leaves librdkafka room: it starts no partition and
+//! ends no rebalance while a commit is in flight, and many small ones that overlap would hold up both.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::sync::Weak;
+use std::thread;
 
 use rdkafka::consumer::{CommitMode, Consumer as _};
-use rdkafka::error::RDKafkaErrorCode as Code;
+use rdkafka::error::KafkaError as Client;
 use rdkafka::{Offset, TopicPartitionList};
 use tidegate_core::record::TopicPartition;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 use super::KafkaError;
-use super::context::{Answer, Member};
+use super::context::Member;
 
-/// A request unanswered for so long no longer holds up the next.
-const GIVEN_UP: Duration = Duration::from_secs(60);
+/// Commits that wait for the one in flight: one a partition.
+const WAITING: usize = 1024;
 
-type Waiting = HashMap<TopicPartition, Wait>;
-
-struct Wait {
-    offset: i64,
-    reply: oneshot::Sender<Result<i64, KafkaError>>,
+/// One partition's commit, and who wants to hear what Kafka said.
+pub(super) struct Ask {
+    pub(super) partition: TopicPartition,
+    pub(super) offset: i64,
+    pub(super) reply: oneshot::Sender<Result<i64, KafkaError>>,
 }
 
-/// The commits of one consumer.
-#[derive(Default)]
-pub(super) struct Commits {
-    waiting: Waiting,
-    sent: Waiting,
-    sent_at: Option<Instant>,
+/// Starts the thread. It ends when every handle that could ask is gone.
+pub(super) fn spawn(consumer: &str, client: Weak<Member>) -> std::io::Result<mpsc::Sender<Ask>> {
+    let (sender, mut asks) = mpsc::channel::<Ask>(WAITING);
+    thread::Builder::new()
+        .name(format!("commit-{consumer}"))
+        .spawn(move || {
+            while let Some(first) = asks.blocking_recv() {
+                let waiting = gather(first, &mut asks);
+                // Dropping what cannot be asked any more tells the callers that the consumer is closed.
+                if let Some(client) = client.upgrade() {
+                    settle(&client, waiting);
+                }
+            }
+        })?;
+    Ok(sender)
 }
 
-impl Commits {
-    /// Puts a commit in line; `reply` hears what Kafka said. A newer commit of a partition takes the place
-    /// of one that has not been sent.
-    pub(super) fn add(
-        &mut self,
-        tp: TopicPartition,
-        offset: i64,
-        reply: oneshot::Sender<Result<i64, KafkaError>>,
-    ) {
-        if let Some(older) = self.waiting.insert(tp.clone(), Wait { offset, reply }) {
-            older.refuse(&tp, "a newer offset took its place", true);
+/// `first` and all that waits behind it, the newest of each partition.
+fn gather(first: Ask, asks: &mut mpsc::Receiver<Ask>) -> Vec<Ask> {
+    let mut newest = HashMap::from([(first.partition.clone(), first)]);
+    while let Ok(ask) = asks.try_recv() {
+        if let Some(older) = newest.insert(ask.partition.clone(), ask) {
+            older.refuse("a newer offset took its place", true);
         }
     }
+    newest.into_values().collect()
+}
 
-    /// Sends what waits, if nothing is in flight.
-    pub(super) fn send(&mut self, client: &Member, now: Instant) {
-        let given_up = |at: Instant| now.duration_since(at) > GIVEN_UP;
-        if self.waiting.is_empty() || self.sent_at.is_some_and(|at| !given_up(at)) {
+/// One request for all. Its error may be that of one partition among many: then each is asked alone.
+fn settle(client: &Member, asks: Vec<Ask>) {
+    match commit(client, &asks) {
+        Err(_) if asks.len() > 1 => {
+            for ask in asks {
+                let result = commit(client, std::slice::from_ref(&ask));
+                ask.answer(result);
+            }
+        }
+        result => {
+            for ask in asks {
+                ask.answer(result.clone());
+            }
+        }
+    }
+}
+
+fn commit(client: &Member, asks: &[Ask]) -> Result<(), Client> {
+    let mut list = TopicPartitionList::with_capacity(asks.len());
+    for ask in asks {
+        let tp = &ask.partition;
+        list.add_partition_offset(&tp.topic, tp.partition, Offset::Offset(ask.offset))?;
+    }
+    client.commit(&list, CommitMode::Sync)
+}
+
+impl Ask {
+    fn answer(self, result: Result<(), Client>) {
+        let Err(error) = result else {
+            self.reply.send(Ok(self.offset)).ok();
             return;
-        }
-        refuse_all(&mut self.sent, "it was never answered", true);
-        self.sent = std::mem::take(&mut self.waiting);
-        self.sent_at = Some(now);
-        if let Err(error) = commit(client, &self.sent) {
-            self.sent_at = None;
-            refuse_all(&mut self.sent, &super::error::text(&error), true);
-        }
+        };
+        let code = error.rdkafka_error_code();
+        let transient = code.and_then(super::error::remedy).is_none();
+        self.refuse(&super::error::text(&error), transient);
     }
 
-    /// Kafka has answered a request.
-    pub(super) fn answered(&mut self, answers: Vec<Answer>, error: Option<Code>) {
-        let asked = answers.len();
-        let mut mine = 0;
-        for answer in answers {
-            let ours = |wait: &Wait| wait.offset == answer.offset;
-            if !self.sent.get(&answer.partition).is_some_and(ours) {
-                continue;
-            }
-            mine += 1;
-            if let Some(wait) = self.sent.remove(&answer.partition) {
-                wait.answer(&answer.partition, answer.error.or(error));
-            }
-        }
-        // The answer to a request given up earlier says nothing about the one in flight.
-        if asked == 0 || mine > 0 {
-            let reason = error.map_or("it was not answered".to_owned(), |code| code.to_string());
-            refuse_all(&mut self.sent, &reason, true);
-            self.sent_at = None;
-        }
-    }
-
-    /// Nobody will answer any more.
-    pub(super) fn close(&mut self) {
-        refuse_all(&mut self.waiting, "the consumer is closing", false);
-        refuse_all(&mut self.sent, "the consumer is closing", false);
-    }
-}
-
-impl Wait {
-    fn answer(self, tp: &TopicPartition, error: Option<Code>) {
-        match error {
-            None => drop(self.reply.send(Ok(self.offset))),
-            Some(code) => self.refuse(tp, &code.to_string(), super::error::remedy(code).is_none()),
-        }
-    }
-
-    fn refuse(self, tp: &TopicPartition, reason: &str, transient: bool) {
+    fn refuse(self, reason: &str, transient: bool) {
         let error = KafkaError::Refused {
-            what: format!("committing offset {} of {tp}", self.offset),
+            what: format!("committing offset {} of {}", self.offset, self.partition),
             reason: reason.to_owned(),
             transient,
         };
-        drop(self.reply.send(Err(error)));
+        self.reply.send(Err(error)).ok();
     }
-}
-
-fn refuse_all(waiting: &mut Waiting, reason: &str, transient: bool) {
-    for (tp, wait) in waiting.drain() {
-        wait.refuse(&tp, reason, transient);
-    }
-}
-
-fn commit(client: &Member, waiting: &Waiting) -> Result<(), rdkafka::error::KafkaError> {
-    let mut list = TopicPartitionList::with_capacity(waiting.len());
-    for (tp, wait) in waiting {
-        list.add_partition_offset(&tp.topic, tp.partition, Offset::Offset(wait.offset))?;
-    }
-    client.commit(&list, CommitMode::Async)
 }

@@ -8,6 +8,7 @@ use tidegate_core::record::TopicPartition;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
+use super::commits::Ask;
 use super::context::Member;
 use super::poll::Command;
 use super::{KafkaError, PartitionQueue};
@@ -22,8 +23,9 @@ const COMMAND: Duration = Duration::from_secs(10);
 pub struct Consumer {
     pub(super) name: Arc<str>,
     pub(super) client: Weak<Member>,
-    commands: mpsc::Sender<Command>,
-    pulse: Arc<Pulse>,
+    pub(super) commands: mpsc::Sender<Command>,
+    pub(super) commits: mpsc::Sender<Ask>,
+    pub(super) pulse: Arc<Pulse>,
 }
 
 /// When the poll thread last came round.
@@ -48,20 +50,6 @@ impl Pulse {
 }
 
 impl Consumer {
-    pub(super) fn new(
-        name: Arc<str>,
-        commands: mpsc::Sender<Command>,
-        client: &Arc<Member>,
-        pulse: Arc<Pulse>,
-    ) -> Self {
-        Self {
-            name,
-            client: Arc::downgrade(client),
-            commands,
-            pulse,
-        }
-    }
-
     /// Starts fetching an assigned partition at `offset`, or starts anew one that is fetched already: the
     /// queue it had then ends.
     ///
@@ -73,7 +61,7 @@ impl Consumer {
         offset: i64,
     ) -> Result<PartitionQueue, KafkaError> {
         let partition = tp.clone();
-        self.ask(COMMAND, |reply| Command::Start {
+        self.ask(|reply| Command::Start {
             partition,
             offset,
             reply,
@@ -88,7 +76,7 @@ impl Consumer {
     /// # Errors
     /// The consumer is closed, or librdkafka refuses.
     pub async fn release(&self, partitions: Vec<TopicPartition>) -> Result<(), KafkaError> {
-        self.ask(COMMAND, |reply| Command::Release { partitions, reply })
+        self.ask(|reply| Command::Release { partitions, reply })
             .await
     }
 
@@ -100,13 +88,15 @@ impl Consumer {
     /// still happen.
     pub async fn commit(&self, tp: &TopicPartition, offset: i64) -> Result<i64, KafkaError> {
         super::names::at(tp, offset)?;
-        let partition = tp.clone();
-        self.ask(COMMIT, |reply| Command::Commit {
-            partition,
+        let (reply, answer) = oneshot::channel();
+        let ask = Ask {
+            partition: tp.clone(),
             offset,
             reply,
-        })
-        .await
+        };
+        let what = format!("committing offset {offset} of {tp}");
+        self.exchange(COMMIT, what, &self.commits, (ask, answer))
+            .await
     }
 
     /// When the last poll returned. After a stop of the whole process, a poll that began after it has also
@@ -142,15 +132,25 @@ impl Consumer {
 
     async fn ask<T>(
         &self,
-        within: Duration,
         command: impl FnOnce(oneshot::Sender<Result<T, KafkaError>>) -> Command,
     ) -> Result<T, KafkaError> {
-        let closed = || KafkaError::Closed(self.name.to_string());
         let (reply, answer) = oneshot::channel();
         let command = command(reply);
         let what = command.to_string();
+        self.exchange(COMMAND, what, &self.commands, (command, answer))
+            .await
+    }
+
+    async fn exchange<Q, T>(
+        &self,
+        within: Duration,
+        what: String,
+        to: &mpsc::Sender<Q>,
+        (question, answer): (Q, oneshot::Receiver<Result<T, KafkaError>>),
+    ) -> Result<T, KafkaError> {
+        let closed = || KafkaError::Closed(self.name.to_string());
         let exchange = async {
-            self.commands.send(command).await.map_err(|_| closed())?;
+            to.send(question).await.map_err(|_| closed())?;
             answer.await.map_err(|_| closed())?
         };
         let late = |_| KafkaError::Timeout {
@@ -170,9 +170,6 @@ impl std::fmt::Display for Command {
             Command::Release { partitions, .. } => {
                 write!(f, "handing over {} partitions", partitions.len())
             }
-            Command::Commit {
-                partition, offset, ..
-            } => write!(f, "committing offset {offset} of {partition}"),
             Command::Close { .. } => f.write_str("closing"),
         }
     }

@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext};
-use rdkafka::error::{KafkaError as Client, KafkaResult, RDKafkaErrorCode as Code};
+use rdkafka::error::KafkaError as Client;
 use rdkafka::types::RDKafkaRespErr;
-use rdkafka::{ClientContext, Offset, TopicPartitionList};
+use rdkafka::{ClientContext, TopicPartitionList};
 use tidegate_core::record::TopicPartition;
 
 use super::names;
@@ -27,18 +27,8 @@ pub(super) enum Signal {
         partitions: Vec<TopicPartition>,
         lost: bool,
     },
-    /// An offset commit was answered.
-    Committed(Vec<Answer>, Option<Code>),
     /// The text of the error that `poll` returns next.
     Error(String),
-}
-
-/// Kafka's word on one partition's offset commit.
-#[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) partition: TopicPartition,
-    pub(super) offset: i64,
-    pub(super) error: Option<Code>,
 }
 
 /// The consumer's callbacks.
@@ -103,11 +93,6 @@ impl ConsumerContext for Context {
             });
         }
     }
-
-    fn commit_callback(&self, result: KafkaResult<()>, offsets: &TopicPartitionList) {
-        let code = result.err().and_then(|e| e.rdkafka_error_code());
-        self.note(Signal::Committed(answers(offsets), code));
-    }
 }
 
 /// A closing client takes any answer for "give everything back".
@@ -121,24 +106,6 @@ fn answer_at_once(client: &Member, assign: bool, consumer: &str) {
     if let Err(error) = result {
         tracing::warn!(consumer, %error, "a rebalance while closing could not be answered");
     }
-}
-
-fn answers(offsets: &TopicPartitionList) -> Vec<Answer> {
-    let elements = offsets.elements();
-    elements
-        .iter()
-        .filter_map(|e| match e.offset() {
-            Offset::Offset(offset) => Some(Answer {
-                partition: TopicPartition {
-                    topic: Arc::from(e.topic()),
-                    partition: e.partition(),
-                },
-                offset,
-                error: e.error().err().and_then(|e| e.rdkafka_error_code()),
-            }),
-            _ => None,
-        })
-        .collect()
 }
 
 /// librdkafka's own log lines, repeated ones thinned out.
@@ -155,6 +122,13 @@ impl LibraryLog {
         }
     }
 
+    /// An error that passes by itself.
+    pub(super) fn error(&self, error: &Client, reason: &str) {
+        let code = error.rdkafka_error_code().map(|code| format!("{code:?}"));
+        let facility = code.as_deref().unwrap_or("ERROR");
+        self.line(RDKafkaLogLevel::Warning, facility, reason);
+    }
+
     /// One line. librdkafka's errors are mostly a broker's absence, which it mends itself: warnings.
     pub(super) fn line(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
         let owner = &*self.owner;
@@ -166,8 +140,9 @@ impl LibraryLog {
                 | RDKafkaLogLevel::Error
                 | RDKafkaLogLevel::Warning
         );
-        // CONFWARN: an option that is another kind of client's. The same table serves all kinds.
-        if !loud || facility == "CONFWARN" {
+        // CONFWARN: an option that is another kind of client's; the same table serves all kinds.
+        // FAIL: what the error callback is told too.
+        if !loud || matches!(facility, "CONFWARN" | "FAIL") {
             tracing::debug!(target: "librdkafka", owner, facility, "{message}");
         } else if let Some(held_back) = self.noise.let_through(facility, Instant::now()) {
             tracing::warn!(target: "librdkafka", owner, facility, held_back, "{message}");

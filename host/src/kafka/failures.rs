@@ -57,7 +57,9 @@ impl Poller {
 
     /// A batch that cannot be read would be left out without a word by going on behind it.
     fn unreadable(&mut self, reason: &str) {
-        for (tp, expected) in blame::suspects(reason, &self.partitions.positions()) {
+        let failed = self.partitions.has_failed();
+        let suspects = blame::suspects(reason, &self.partitions.positions(), failed);
+        for (tp, expected) in suspects {
             self.end(
                 &tp,
                 expected,
@@ -66,17 +68,21 @@ impl Poller {
         }
     }
 
+    /// Ends what is out of range. A guess is not acted on while a partition that has come to grief already
+    /// explains the error as well.
     pub(super) fn blame_ranges(&mut self) {
-        for out in self
+        let found = self
             .probe
-            .turn(&self.client, || self.partitions.positions())
-        {
+            .turn(&self.client, || self.partitions.positions());
+        let explained = self.partitions.has_failed();
+        for out in found.iter().filter(|out| out.certain || !explained) {
             self.end(&out.partition, out.expected, &out.why);
         }
     }
 
     fn end(&self, tp: &TopicPartition, expected: i64, why: &str) {
-        tracing::error!(consumer = %self.subscription.consumer, partition = %tp, "{why}");
-        self.partitions.fail(tp, expected, why);
+        if self.partitions.fail(tp, expected, why) {
+            tracing::error!(consumer = %self.subscription.consumer, partition = %tp, "{why}");
+        }
     }
 }

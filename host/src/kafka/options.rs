@@ -91,6 +91,7 @@ const PRODUCER: &[(&str, &str)] = &[
     ("reconnect.backoff.max.ms", "5000"),
     ("topic.metadata.refresh.interval.ms", "10000"),
     ("message.timeout.ms", "30000"),
+    ("topic.metadata.propagation.max.ms", "5000"),
     // A letter is its record and the error's headers: larger than what the source's limit let in.
     ("message.max.bytes", "16777216"),
     ("queue.buffering.max.messages", "10000"),

@@ -122,26 +122,32 @@ impl Partitions {
         }
     }
 
-    /// Every fetched partition and the offset it waits for.
-    pub(super) fn positions(&self) -> Vec<(TopicPartition, i64)> {
-        let all = self.started.values().flat_map(HashMap::values);
-        all.map(|s| (s.source.clone(), s.expected)).collect()
+    /// Whether a fetched partition has come to grief already.
+    pub(super) fn has_failed(&self) -> bool {
+        let mut all = self.started.values().flat_map(HashMap::values);
+        all.any(|s| s.queue.has_failed())
     }
 
-    /// Ends `tp`'s queue, if it still waits for `expected`.
-    pub(super) fn fail(&self, tp: &TopicPartition, expected: i64, why: &str) {
+    /// Every partition still fetched and the offset it waits for.
+    pub(super) fn positions(&self) -> Vec<(TopicPartition, i64)> {
+        let all = self.started.values().flat_map(HashMap::values);
+        let sound = all.filter(|s| !s.queue.has_failed());
+        sound.map(|s| (s.source.clone(), s.expected)).collect()
+    }
+
+    /// Ends `tp`'s queue, if it still waits for `expected` and has not ended; whether it has now.
+    pub(super) fn fail(&self, tp: &TopicPartition, expected: i64, why: &str) -> bool {
         let started = self
             .started
             .get(&tp.topic)
             .and_then(|t| t.get(&tp.partition));
-        if let Some(started) = started.filter(|s| s.expected == expected) {
-            started.queue.fail(why);
-        }
+        started.is_some_and(|s| s.expected == expected && s.queue.fail(why))
     }
 
     /// Ends everything.
     pub(super) fn clear(&mut self, why: &str) -> Vec<TopicPartition> {
-        let tps: Vec<_> = self.positions().into_iter().map(|(tp, _)| tp).collect();
+        let all = self.started.values().flat_map(HashMap::values);
+        let tps: Vec<_> = all.map(|s| s.source.clone()).collect();
         for tp in &tps {
             self.stop(tp, why);
         }

@@ -11,14 +11,13 @@ use rdkafka::error::KafkaError as Client;
 use tidegate_core::record::TopicPartition;
 use tokio::sync::{mpsc, oneshot};
 
-use super::commits::Commits;
 use super::consumer::{Consumer, Pulse};
 use super::context::{Context, Member, Signal};
 use super::noise::Noise;
 use super::partitions::Partitions;
 use super::probe::Probe;
 use super::queue::PartitionQueue;
-use super::{GroupEvent, KafkaError, Subscription, names, options};
+use super::{GroupEvent, KafkaError, Subscription, commits, names, options};
 use crate::config::KafkaConfig;
 
 /// How long a poll waits while there is work about, and while there is none: the most that a command waits.
@@ -41,11 +40,6 @@ pub(super) enum Command {
     Release {
         partitions: Vec<TopicPartition>,
         reply: oneshot::Sender<Result<(), KafkaError>>,
-    },
-    Commit {
-        partition: TopicPartition,
-        offset: i64,
-        reply: oneshot::Sender<Result<i64, KafkaError>>,
     },
     Close {
         until: Instant,
@@ -71,15 +65,23 @@ pub(super) fn spawn(
     let (events, group_events) = mpsc::channel(EVENTS);
     let client = Arc::new(client);
     let pulse = Arc::new(Pulse::new());
-    let handle = Consumer::new(Arc::clone(&name), commands, &client, Arc::clone(&pulse));
+    let no_thread = |e: std::io::Error| KafkaError::Options {
+        owner: format!("consumer {name:?}"),
+        reason: format!("no thread can be started: {e}"),
+    };
+    let commits = commits::spawn(&name, Arc::downgrade(&client)).map_err(no_thread)?;
+    let handle = Consumer {
+        name: Arc::clone(&name),
+        client: Arc::downgrade(&client),
+        commands,
+        commits,
+        pulse: Arc::clone(&pulse),
+    };
     let poller = Poller::new(client, (receiver, events), subscription, pulse);
     thread::Builder::new()
         .name(format!("kafka-{}", &*name))
         .spawn(move || guarded(poller))
-        .map_err(|e| KafkaError::Options {
-            owner: format!("consumer {name:?}"),
-            reason: format!("no thread can be started: {e}"),
-        })?;
+        .map_err(no_thread)?;
     Ok((handle, group_events))
 }
 
@@ -106,7 +108,6 @@ pub(super) struct Poller {
     pub(super) outbox: VecDeque<GroupEvent>,
     pub(super) subscription: Subscription,
     pub(super) partitions: Partitions,
-    pub(super) commits: Commits,
     pub(super) probe: Probe,
     /// Rebalances that librdkafka waits for us to answer.
     pub(super) owed: usize,
@@ -127,7 +128,6 @@ impl Poller {
             outbox: VecDeque::new(),
             subscription,
             partitions: Partitions::default(),
-            commits: Commits::default(),
             probe: Probe::default(),
             owed: 0,
             failed: false,
@@ -147,7 +147,6 @@ impl Poller {
             self.listen();
             self.resume();
             self.blame_ranges();
-            self.commits.send(&self.client, Instant::now());
             self.tell();
         };
         self.close(close);
@@ -203,7 +202,6 @@ impl Poller {
             match signal {
                 Signal::Assign(tps) => self.assigned(tps),
                 Signal::Revoke { partitions, lost } => self.revoked(partitions, lost),
-                Signal::Committed(answers, error) => self.commits.answered(answers, error),
                 Signal::Error(text) => said = Some(text),
             }
         }
@@ -228,11 +226,6 @@ impl Poller {
                 Command::Release { partitions, reply } => {
                     drop(reply.send(self.release(&partitions)));
                 }
-                Command::Commit {
-                    partition,
-                    offset,
-                    reply,
-                } => self.commits.add(partition, offset, reply),
                 Command::Close { until, done } => {
                     let done = Some(done);
                     return Err(Close { until, done });

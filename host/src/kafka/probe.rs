@@ -18,6 +18,8 @@ pub(super) struct OutOfRange {
     pub(super) partition: TopicPartition,
     pub(super) expected: i64,
     pub(super) why: String,
+    /// Whether the position is beyond its log, not only at its end.
+    pub(super) certain: bool,
 }
 
 /// At most one look at the logs' ranges at a time.
@@ -85,12 +87,14 @@ fn look(client: &Weak<Member>, positions: Vec<(TopicPartition, i64)>) -> (Vec<Ou
             certain = false;
             continue;
         };
+        let certainly = expected < low || expected > high;
         let out = OutOfRange {
+            certain: certainly,
             why: format!("offset {expected} is out of range: the log holds {low} to {high}"),
             partition,
             expected,
         };
-        if expected < low || expected > high {
+        if certainly {
             beyond.push(out);
         } else if expected == high {
             at_end.push(out);

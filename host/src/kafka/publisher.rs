@@ -132,8 +132,6 @@ impl ClientContext for Context {
     fn stats_raw(&self, _: &[u8]) {}
 
     fn error(&self, error: Client, reason: &str) {
-        let code = error.rdkafka_error_code().map(|c| format!("{c:?}"));
-        let facility = code.as_deref().unwrap_or("ERROR");
-        self.0.line(RDKafkaLogLevel::Warning, facility, reason);
+        self.0.error(&error, reason);
     }
 }

@@ -107,10 +107,11 @@ impl Shared {
         !state.records.is_empty() || state.failure.is_some()
     }
 
-    /// Adds a record; true if the partition is to be paused. What still arrives after that is kept.
+    /// Adds a record; true if the partition is to be paused. What still arrives after that is kept, but not
+    /// what arrives after a failure: there may be a gap before it.
     pub(super) fn push(&self, record: Record) -> bool {
         let mut state = self.lock();
-        if state.abandoned {
+        if state.abandoned || state.failure.is_some() {
             return true;
         }
         state.bytes += record.size();
@@ -130,13 +131,20 @@ impl Shared {
             && state.bytes <= self.limits.max_bytes / 2
     }
 
-    /// Says that no further record will come. The first reason stands.
-    pub(super) fn fail(&self, reason: &str) {
+    /// Says that no further record will come; false if that has been said. The first reason stands.
+    pub(super) fn fail(&self, reason: &str) -> bool {
         let mut state = self.lock();
-        if state.failure.is_none() {
-            state.failure = Some(reason.to_owned());
-            self.news.notify_one();
+        if state.failure.is_some() {
+            return false;
         }
+        state.failure = Some(reason.to_owned());
+        self.news.notify_one();
+        true
+    }
+
+    /// Whether [`Shared::fail`] has been called.
+    pub(super) fn has_failed(&self) -> bool {
+        self.lock().failure.is_some()
     }
 }
 
@@ -200,9 +208,11 @@ mod tests {
         queue.wait().await;
         pushed.await.unwrap();
         queue.take(1, 1);
-        shared.fail("out of range");
-        shared.fail("later");
+        assert!(shared.fail("out of range"));
+        assert!(!shared.fail("later"));
+        assert!(shared.push(record(9, 1)), "behind a gap");
         queue.wait().await;
+        assert!(queue.is_empty());
         assert_eq!(queue.failure().as_deref(), Some("out of range"));
     }
 

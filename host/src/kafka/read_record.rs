@@ -1,12 +1,13 @@
 //! Reading one record: "is it the same log?"
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rdkafka::Message as _;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext};
 use rdkafka::error::{KafkaError as Client, RDKafkaErrorCode as Code};
-use rdkafka::{ClientConfig, ClientContext};
+use rdkafka::{ClientConfig, ClientContext, TopicPartitionList};
 use tidegate_core::record::{Record, TopicPartition};
 
 use super::context::LibraryLog;
@@ -39,24 +40,26 @@ pub async fn read_record(
     names::check_topic(&tp.topic)?;
     let at = names::at(tp, offset)?;
     let config = options::consumer(kafka, GROUP, true);
-    let owner = format!("a look at {tp}");
     let (tp, last) = (tp.clone(), Instant::now() + deadline);
     let what = format!("the record at offset {offset} of {tp}");
     let late = || KafkaError::Timeout {
         what: what.clone(),
         after: deadline,
     };
-    let read = tokio::task::spawn_blocking(move || {
-        let client = connect(&config, &tp).map_err(|e| KafkaError::options(owner, &e))?;
-        client
-            .assign(&at)
-            .map_err(|e| KafkaError::refused("assigning a partition", &e))?;
-        look(&client, &tp, offset, last)
+    let (reply, answer) = tokio::sync::oneshot::channel();
+    tokio::task::spawn_blocking(move || {
+        let client = connect(&config, &tp, &at);
+        let found = client.as_ref().map_err(Clone::clone);
+        let found = found.and_then(|client| look(client, &tp, offset, last));
+        reply.send(found).ok();
+        // The client's end takes a while; nobody waits for it.
+        drop(client);
     });
-    // The client's end may take longer than the deadline; it does so by itself.
-    let read = tokio::time::timeout(deadline + TURN, read).await;
-    let read = read.map_err(|_| late())?.map_err(|_| late())?;
-    read?.ok_or_else(late)
+    let answer = tokio::time::timeout(deadline + TURN, answer).await;
+    answer
+        .map_err(|_| late())?
+        .map_err(|_| late())??
+        .ok_or_else(late)
 }
 
 struct Quiet(LibraryLog);
@@ -68,13 +71,33 @@ impl ClientContext for Quiet {
 
     fn stats_raw(&self, _: &[u8]) {}
 
-    fn error(&self, _: Client, _: &str) {}
+    fn error(&self, error: Client, reason: &str) {
+        // Where the log ends, or that the offset is not in it, is an answer.
+        if !matches!(
+            error.rdkafka_error_code(),
+            Some(Code::PartitionEOF | Code::AutoOffsetReset | Code::OffsetOutOfRange)
+        ) {
+            self.0.error(&error, reason);
+        }
+    }
 }
 
 impl ConsumerContext for Quiet {}
 
-fn connect(config: &ClientConfig, tp: &TopicPartition) -> Result<BaseConsumer<Quiet>, Client> {
-    config.create_with_context(Quiet(LibraryLog::new(tp.to_string().into())))
+fn connect(
+    config: &ClientConfig,
+    tp: &TopicPartition,
+    at: &TopicPartitionList,
+) -> Result<BaseConsumer<Quiet>, KafkaError> {
+    let owner: Arc<str> = format!("a look at {tp}").into();
+    let quiet = Quiet(LibraryLog::new(Arc::clone(&owner)));
+    let client: BaseConsumer<Quiet> = config
+        .create_with_context(quiet)
+        .map_err(|e| KafkaError::options(&*owner, &e))?;
+    client
+        .assign(at)
+        .map_err(|e| KafkaError::refused("assigning a partition", &e))?;
+    Ok(client)
 }
 
 /// What stands at `offset`; none if the time is over.

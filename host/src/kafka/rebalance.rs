@@ -19,7 +19,9 @@ impl Poller {
             tracing::error!(consumer = %self.subscription.consumer, %error, "an assignment could not be taken");
         }
         self.partitions.assign(&tps);
-        self.emit(GroupEvent::Assigned(tps));
+        if !tps.is_empty() {
+            self.emit(GroupEvent::Assigned(tps));
+        }
     }
 
     pub(super) fn revoked(&mut self, tps: Vec<TopicPartition>, lost: bool) {
