@@ -1,8 +1,8 @@
 //! Kafka: everything that talks to the broker.
 //!
-//! One OS thread a consumer polls librdkafka and never waits for anybody ([`poll`]); it copies what arrives
-//! into one bounded queue a partition ([`queue`]) and carries out what the rest of the host asks of it
-//! ([`consumer`]). Rebalances are only signalled: librdkafka waits until [`Consumer::release`] answers.
+//! One OS thread a consumer polls librdkafka and never waits for anybody (`poll`); it copies what arrives
+//! into one bounded queue a partition (`queue`) and carries out what the rest of the host asks of it
+//! (`consumer`). Rebalances are only signalled: librdkafka waits until [`Consumer::release`] answers.
 
 mod blame;
 mod closing;

@@ -50,10 +50,10 @@ pub enum KafkaError {
     #[error("{0} is not assigned to this host")]
     NotAssigned(TopicPartition),
     /// The offset is no place in a log.
-    #[error("{offset} is not an offset that {source_} can be read from")]
+    #[error("{offset} is not an offset that {partition} can be read from")]
     BadOffset {
         /// The partition.
-        source_: TopicPartition,
+        partition: TopicPartition,
         /// The offset.
         offset: i64,
     },

@@ -32,7 +32,7 @@ pub(super) fn list<'a>(tps: impl IntoIterator<Item = &'a TopicPartition>) -> Top
 /// One partition at an offset.
 pub(super) fn at(tp: &TopicPartition, offset: i64) -> Result<TopicPartitionList, KafkaError> {
     let bad = || KafkaError::BadOffset {
-        source_: tp.clone(),
+        partition: tp.clone(),
         offset,
     };
     if offset < 0 {
