@@ -38,4 +38,4 @@ demo: build guests ## 2,000 payments with faults and two kills; the books must b
 	cargo run -q -p tidegate-tests --bin demo
 
 bench: build guests ## throughput against PostgreSQL alone and against a native consumer
-	cargo run -q -p tidegate-tests --bin bench
+	cargo run -q -p tidegate-bench

@@ -51,8 +51,8 @@ pub const TTL_BOUND: Duration = seconds(100 * 365 * 86_400);
 /// How long an expired claim is kept: an hour for whoever looks into a duplicate.
 pub const GRACE: Duration = seconds(3_600);
 
-/// Records of one partition's queue: two batches, so that one is fetched while one is handled.
-pub const QUEUE_RECORDS: usize = 1_000;
+/// Records of one partition's queue: many batches, since a pause discards what librdkafka had fetched ahead.
+pub const QUEUE_RECORDS: usize = 10_000;
 
 /// Bytes of one partition's queue.
 pub const QUEUE_BYTES: usize = 8 << 20;

@@ -115,7 +115,7 @@ fn a_minimal_file_has_every_default() {
     assert_eq!(consumer.dedup.ttl.out_of_range, OutOfRange::Clamp);
     assert_eq!(consumer.batch.max_records, 500);
     assert_eq!(consumer.batch.max_bytes, 4 << 20);
-    assert_eq!(consumer.queue.max_records, 1000);
+    assert_eq!(consumer.queue.max_records, 10_000);
     assert_eq!(consumer.retry.max_elapsed, Duration::from_secs(600));
     assert_eq!(consumer.dead_letter_topic.as_deref(), Some("payments.dlt"));
     assert_eq!(

@@ -5,9 +5,10 @@ use std::time::Instant;
 use tidegate_core::claim::{ClaimRequest, EventId};
 use tidegate_core::event_id::{IdRule, IdSource};
 use tidegate_core::letter::Cause;
-use tidegate_core::record::Record;
+use tidegate_core::record::{Header, Record};
 
 use crate::config::{ConsumerConfig, DedupConfig, Scope};
+use crate::kafka::UNREADABLE_HEADER;
 
 /// A fetched record, its id and TTL checked, with what is known of its attempts.
 #[derive(Debug)]
@@ -31,7 +32,9 @@ pub struct Pending {
 impl Pending {
     /// Takes a record in: a bad id or TTL is decided here, before it can fail a neighbour's claim.
     pub fn new(record: Record, config: &ConsumerConfig) -> Self {
-        let asked = if config.dedup.enabled {
+        let asked = if let Some(cause) = unreadable(&record) {
+            Err(cause)
+        } else if config.dedup.enabled {
             claim(&record, &config.dedup)
                 .map(|claim| (claim.event_id.as_str().to_owned(), Some(claim)))
         } else {
@@ -72,6 +75,13 @@ impl Pending {
         self.attempts += 1;
         self.failing_since.get_or_insert(now);
     }
+}
+
+/// A header whose name is not UTF-8 cannot be handed to a handler, and its value cannot be read.
+fn unreadable(record: &Record) -> Option<Cause> {
+    let mark = |h: &Header| h.name == UNREADABLE_HEADER && h.value.is_none();
+    let message = "a header's name is not UTF-8; its value cannot be read";
+    record.headers.iter().any(mark).then(|| cause("bad-header", message.to_owned()))
 }
 
 fn claim(record: &Record, dedup: &DedupConfig) -> Result<ClaimRequest, Cause> {
