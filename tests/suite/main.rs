@@ -6,6 +6,8 @@
     reason = "a helper of a test fails by panicking, as a test does"
 )]
 
+mod cli_check;
+mod dev;
 mod engine_calls;
 mod engine_fake;
 mod engine_limits;

@@ -1,7 +1,7 @@
 //! `run`, `migrate` and `dev`.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{CliError, DevArgs, output};
 use crate::app::{self, RunOptions};
@@ -47,7 +47,7 @@ pub(super) async fn dev(path: &Path, args: DevArgs) -> Result<(), CliError> {
     let program = std::env::current_exe().map_err(|error| {
         CliError::Failed(format!("cannot find this program's own file: {error}"))
     })?;
-    let init = args.init.as_deref().map(read_sql).transpose()?;
+    let init = args.init.map(Init::read).transpose()?;
     let topics = dev::topics(&config);
     let mut services = Services::start(&program, &topics, args.partitions).await?;
     services.addresses().apply(&mut config);
@@ -77,20 +77,38 @@ fn dev_environment() -> impl Iterator<Item = (OsString, OsString)> {
     environment.chain(places.map(|(name, value)| (name.into(), value.into())))
 }
 
-fn read_sql(path: &Path) -> Result<String, CliError> {
-    let text = std::fs::read_to_string(path);
-    text.map_err(|error| CliError::Usage(format!("{}: cannot be read: {error}", path.display())))
+/// SQL to run first.
+struct Init {
+    path: PathBuf,
+    sql: String,
 }
 
-async fn run_on(
-    config: Config,
-    addresses: Addresses,
-    init: Option<String>,
-) -> Result<(), CliError> {
+impl Init {
+    fn read(path: PathBuf) -> Result<Self, CliError> {
+        match std::fs::read_to_string(&path) {
+            Ok(sql) => Ok(Self { path, sql }),
+            Err(error) => {
+                let path = path.display();
+                Err(CliError::Usage(format!("{path}: cannot be read: {error}")))
+            }
+        }
+    }
+
+    async fn run(self, url: &str) -> Result<(), CliError> {
+        dev::execute(url, &self.sql).await.map_err(|error| {
+            let words = match error.as_db_error() {
+                Some(error) => error.message().to_owned(),
+                None => error.to_string(),
+            };
+            CliError::Failed(format!("{}: {words}", self.path.display()))
+        })
+    }
+}
+
+async fn run_on(config: Config, addresses: Addresses, init: Option<Init>) -> Result<(), CliError> {
     greet(&config, &addresses)?;
-    if let Some(sql) = init {
-        let outcome = dev::execute(&addresses.postgres_url, &sql).await;
-        outcome.map_err(|error| CliError::failed(&error))?;
+    if let Some(init) = init {
+        init.run(&addresses.postgres_url).await?;
     }
     run(config, true).await
 }

@@ -79,6 +79,7 @@ impl From<InboxError> for Failure {
                 message,
                 constraint: None,
             },
+            InboxError::Unreachable(message) => Failure::Unreachable { message },
             other => Failure::Unreachable {
                 message: other.to_string(),
             },
