@@ -130,7 +130,6 @@ fn start(
     tasks: &mut JoinSet<Result<(), String>>,
     stop: &CancellationToken,
 ) -> Result<Arc<Shared>, AppError> {
-    let publisher = Publisher::new(&config.kafka).map_err(setup)?;
     let subscription = Subscription {
         consumer: consumer.name.as_str().into(),
         group: consumer.group.clone(),
@@ -156,7 +155,14 @@ fn start(
         events,
         stop.clone(),
     ));
-    tasks.spawn(task(relay(shared.clone(), publisher, stop.clone())));
+    if let Some(topic) = consumer.dead_letter_topic.clone() {
+        let publisher = Publisher::new(&config.kafka).map_err(setup)?;
+        tasks.spawn(task(relay(
+            shared.clone(),
+            (publisher, topic),
+            stop.clone(),
+        )));
+    }
     Ok(shared)
 }
 

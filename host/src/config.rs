@@ -114,7 +114,8 @@ pub struct ConsumerConfig {
     pub queue: QueueLimits,
     /// `[consumer.retry]`
     pub retry: RetryPolicy,
-    /// `[consumer.dead_letter] topic`: default the first topic's name and `.dlt`. None after
+    /// `[consumer.dead_letter] topic`: default the first topic's name and `.dlt`; none after `dead_letter = "off"`:
+    /// letters stay in PostgreSQL. None after
     /// `dead_letter = "off"`: letters stay in PostgreSQL alone.
     pub dead_letter_topic: Option<String>,
     /// `[consumer.limits]`
@@ -125,15 +126,6 @@ pub struct ConsumerConfig {
     pub settings: BTreeMap<String, String>,
     /// `drain_timeout`: how long a revoked partition's batch may take to end.
     pub drain_timeout: Duration,
-}
-
-impl ConsumerConfig {
-    /// Where the dead letters of `topic`'s records are published.
-    pub fn dead_letter_topic(&self, topic: &str) -> String {
-        self.dead_letter_topic
-            .clone()
-            .unwrap_or_else(|| format!("{topic}.dlt"))
-    }
 }
 
 /// `[consumer.dedup]`

@@ -1,7 +1,5 @@
 //! Rules across consumers.
 
-use std::collections::BTreeSet;
-
 use super::consumer::ReadConsumer;
 use super::problems::Problems;
 
@@ -43,12 +41,10 @@ fn same_group(this: &ReadConsumer, other: &ReadConsumer, problems: &Problems) {
 
 /// A dead letter topic that some consumer reads would feed letters back into the host.
 fn own_dead_letters(this: &ReadConsumer, all: &[ReadConsumer], problems: &Problems) {
-    let own = this.config.topics.iter();
-    let letters: BTreeSet<_> = own.map(|t| this.config.dead_letter_topic(t)).collect();
-    for topic in letters {
-        let Some(reader) = all.iter().find(|c| c.config.topics.contains(&topic)) else {
-            continue;
-        };
+    let Some(topic) = &this.config.dead_letter_topic else {
+        return;
+    };
+    if let Some(reader) = all.iter().find(|other| other.config.topics.contains(topic)) {
         let text = format!(
             "{}dead_letter.topic: {topic:?} is read by consumer {:?} of this file; letters would be handled as events; name another topic",
             this.label, reader.config.name

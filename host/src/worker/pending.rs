@@ -81,7 +81,11 @@ impl Pending {
 fn unreadable(record: &Record) -> Option<Cause> {
     let mark = |h: &Header| h.name == UNREADABLE_HEADER && h.value.is_none();
     let message = "a header's name is not UTF-8; its value cannot be read";
-    record.headers.iter().any(mark).then(|| cause("bad-header", message.to_owned()))
+    record
+        .headers
+        .iter()
+        .any(mark)
+        .then(|| cause("bad-header", message.to_owned()))
 }
 
 fn claim(record: &Record, dedup: &DedupConfig) -> Result<ClaimRequest, Cause> {

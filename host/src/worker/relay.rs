@@ -23,10 +23,14 @@ const TICK: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_secs(3);
 
 /// Publishes the letters of the partitions that `shared` owns until `stop`.
-pub async fn relay(shared: Arc<Shared>, publisher: Publisher, stop: CancellationToken) {
+pub async fn relay(
+    shared: Arc<Shared>,
+    (publisher, topic): (Publisher, String),
+    stop: CancellationToken,
+) {
     let mut repeats = Repeats::default();
     loop {
-        let wait = match round(&shared, &publisher).await {
+        let wait = match round(&shared, &publisher, &topic).await {
             Ok(ROUND..) => Duration::ZERO,
             Ok(_) => TICK,
             Err(error) => {
@@ -48,7 +52,7 @@ pub async fn relay(shared: Arc<Shared>, publisher: Publisher, stop: Cancellation
 
 /// Publishes one round, oldest first; returns how many letters there were. A letter that fails keeps the
 /// later ones of its key from overtaking it.
-async fn round(shared: &Shared, publisher: &Publisher) -> Result<i64, String> {
+async fn round(shared: &Shared, publisher: &Publisher, topic: &str) -> Result<i64, String> {
     let tokens = shared.tokens();
     if tokens.is_empty() {
         return Ok(0);
@@ -64,7 +68,7 @@ async fn round(shared: &Shared, publisher: &Publisher) -> Result<i64, String> {
         if held.contains(key) {
             continue;
         }
-        match publisher.publish(outgoing(shared, letter)).await {
+        match publisher.publish(outgoing(topic, letter)).await {
             Ok(_) => published.push(letter.id.clone()),
             Err(error) => {
                 held.insert(key.clone());
@@ -83,7 +87,7 @@ async fn round(shared: &Shared, publisher: &Publisher) -> Result<i64, String> {
     failure.map_or(Ok(i64::try_from(letters.len()).unwrap_or(ROUND)), Err)
 }
 
-fn outgoing(shared: &Shared, letter: &StoredLetter) -> Outgoing {
+fn outgoing(topic: &str, letter: &StoredLetter) -> Outgoing {
     let facts = LetterFacts {
         id: &letter.id,
         consumer: &letter.consumer,
@@ -95,9 +99,7 @@ fn outgoing(shared: &Shared, letter: &StoredLetter) -> Outgoing {
         rejected_at_ms: letter.created_at_ms,
     };
     Outgoing {
-        topic: shared
-            .config
-            .dead_letter_topic(&letter.letter.record.source.topic),
+        topic: topic.to_owned(),
         key: letter.letter.record.key.clone(),
         value: letter.letter.record.value.clone(),
         headers: headers(&facts),
