@@ -7,12 +7,18 @@
 )]
 
 mod cli_check;
+mod crash;
+mod crash_storm;
+mod delivery;
 mod dev;
 mod engine_calls;
 mod engine_fake;
 mod engine_limits;
 mod engine_load;
 mod engine_watch;
+mod fault_cuts;
+mod faults;
+mod fence;
 mod harness;
 mod inbox_claims;
 mod inbox_escape;
@@ -21,3 +27,7 @@ mod inbox_letters;
 mod inbox_stage;
 mod inbox_support;
 mod inbox_values;
+mod offsets_order;
+mod pool;
+mod rebalance;
+mod rows;

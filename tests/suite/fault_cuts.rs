@@ -1,0 +1,58 @@
+//! Connections cut while an answer is on its way.
+
+use tidegate_tests::{Ledger, Pattern, payments, test_env, wait_eq};
+
+use crate::rows::{Counts, PATIENCE, letters, recs, settled};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn twenty_lost_answers_to_commit_double_nothing_although_dedup_is_off() {
+    let env = test_env("commit-cut").await;
+    let (topic, ledger) = (env.topic("t", 1).await, Ledger::create(&env.db, 20).await);
+    let proxy = env.pg_proxy().await;
+    let consumer = env
+        .consumer(&topic, "credit-rust")
+        .await
+        .set("dedup", "off");
+    let consumer = consumer.batch("max_records", 10);
+    let config = env.config().postgres(&env.db.url_via(&proxy));
+    let config = config
+        .set("postgres", "prune_interval", "1h")
+        .consumer(consumer);
+    let host = env.host(config).start().await;
+    let paid = payments(610, 20);
+    env.kafka.produce(&topic, recs(&paid[..10])).await;
+    settled(&env.db, Counts::done(10)).await;
+
+    proxy.cut_on_reply_after(&b"COMMIT\0"[..], 20);
+    env.kafka.produce(&topic, recs(&paid[10..])).await;
+    ledger.wait_exact(&paid, PATIENCE).await;
+    assert_eq!(proxy.cuts(), 20);
+    settled(&env.db, Counts::done(610)).await;
+    assert_eq!(letters(&env.db).await, 0);
+    assert_eq!(host.terminate().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_answer_to_an_offset_commit_costs_nothing() {
+    let env = test_env("offset-cut").await;
+    let (topic, ledger) = (env.topic("t", 1).await, Ledger::create(&env.db, 20).await);
+    let proxy = env.kafka_proxy().await;
+    let consumer = env
+        .consumer(&topic, "credit-rust")
+        .await
+        .set("dedup", "off");
+    let (group, consumer) = (consumer.name.clone(), consumer.batch("max_records", 10));
+    let config = env.config().bootstrap(&proxy.addr()).consumer(consumer);
+    let host = env.host(config).start().await;
+    proxy.cut_on_reply_after(Pattern::KafkaApi(8), 3);
+    let paid = payments(200, 20);
+    for (i, some) in paid.chunks(50).enumerate() {
+        env.kafka.produce(&topic, recs(some)).await;
+        ledger.wait_exact(&paid[..(i + 1) * 50], PATIENCE).await;
+        wait_eq(PATIENCE, "cuts", (i + 1).min(3), async || proxy.cuts()).await;
+    }
+    settled(&env.db, Counts::done(200)).await;
+    assert_eq!(env.kafka.group_offset(&group, &topic, 0).await, Some(200));
+    assert_eq!(letters(&env.db).await, 0);
+    assert_eq!(host.terminate().await, 0);
+}
