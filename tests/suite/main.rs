@@ -6,6 +6,7 @@
     reason = "a helper of a test fails by panicking, as a test does"
 )]
 
+mod cli;
 mod cli_check;
 mod crash;
 mod crash_storm;
@@ -37,5 +38,9 @@ mod rebalance;
 mod rows;
 mod sandbox;
 mod scene;
+mod statements;
+mod swap;
 mod text;
 mod ttl;
+mod values;
+mod wall;
