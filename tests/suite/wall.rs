@@ -1,6 +1,6 @@
 //! The walls around the transaction: the allow-list, and what stands behind it.
 
-// mod behind;
+mod behind;
 
 use tidegate_tests::Rec;
 

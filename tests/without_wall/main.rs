@@ -2,29 +2,18 @@
 //! It takes what `tidegate run` takes: `run --migrate -c FILE`.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
+use anyhow::Context as _;
 use tidegate::app::{self, RunOptions};
 use tidegate::inbox::Wall;
 use tidegate::{config, telemetry};
 
 #[tokio::main]
-async fn main() -> ExitCode {
-    match run().await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            tracing::error!("{error:#}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-async fn run() -> anyhow::Result<()> {
+async fn main() -> anyhow::Result<()> {
     telemetry::init(telemetry::LogFormat::Text)?;
-    let arguments: Vec<_> = std::env::args_os().collect();
-    let file = arguments.iter().skip_while(|arg| *arg != "-c").nth(1);
-    let file = PathBuf::from(file.ok_or_else(|| anyhow::anyhow!("-c FILE is missing"))?);
-    let config = config::load(&file, std::env::vars_os())?;
+    let mut arguments = std::env::args_os().skip_while(|argument| argument != "-c");
+    let file = arguments.nth(1).context("-c FILE is missing")?;
+    let config = config::load(&PathBuf::from(file), std::env::vars_os())?;
     let options = RunOptions {
         migrate: true,
         wall: Wall::Off,

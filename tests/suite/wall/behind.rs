@@ -16,9 +16,15 @@ const ESCAPES: [(&str, &str); 6] = [
     ("commit", "COMMIT"),
     ("rollback", "ROLLBACK"),
     ("end", "/* SELECT */ END"),
-    ("begin", "COMMIT\n;;\nBEGIN\n;;\nINSERT INTO effects VALUES ('own')\n;;\nCOMMIT"),
+    (
+        "begin",
+        "COMMIT\n;;\nBEGIN\n;;\nINSERT INTO effects VALUES ('own')\n;;\nCOMMIT",
+    ),
     ("own", "ROLLBACK\n;;\nINSERT INTO effects VALUES ('auto')"),
-    ("write", "ROLLBACK\n;;\nBEGIN READ WRITE\n;;\nINSERT INTO effects VALUES ('write')\n;;\nCOMMIT"),
+    (
+        "write",
+        "ROLLBACK\n;;\nBEGIN READ WRITE\n;;\nINSERT INTO effects VALUES ('write')\n;;\nCOMMIT",
+    ),
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -72,9 +78,12 @@ async fn escapes(name: &str, which: usize) {
     let other = with_section(&guest_bytes("sql").await, "another build");
     std::fs::write(file.with_extension("new"), other).unwrap();
     std::fs::rename(file.with_extension("new"), &file).unwrap();
-    wait_eq(PATIENCE, "the records behind it", done_and_rejected(3, 1), async || {
-        scene.counts().await
-    })
+    wait_eq(
+        PATIENCE,
+        "the records behind it",
+        done_and_rejected(3, 1),
+        async || scene.counts().await,
+    )
     .await;
     assert_eq!(effect_names(&scene).await, ["after", "before", "last"]);
     let open = "SELECT count(*) FROM tidegate.progress WHERE begun <> sealed";
@@ -85,9 +94,13 @@ async fn escapes(name: &str, which: usize) {
 /// A good record, the escape in every mode that awaits its answer, two good records.
 async fn start(scene: &Scene, which: usize) -> (Host, std::path::PathBuf) {
     let (id, escape) = ESCAPES[which];
-    let sql = format!("INSERT INTO effects VALUES ('half')\n;;\n{escape}\n;;\nINSERT INTO effects VALUES ('more')");
+    let sql = format!(
+        "INSERT INTO effects VALUES ('half')\n;;\n{escape}\n;;\nINSERT INTO effects VALUES ('more')"
+    );
     let escape = Rec::new(sql).to(0).event_id(id);
-    scene.produce(vec![good("before"), escape, good("after"), good("last")]).await;
+    scene
+        .produce(vec![good("before"), escape, good("after"), good("last")])
+        .await;
     let file = scene.env.guest_copy("sql", "handler.wasm").await;
     let consumer: Consumer = scene.consumer("sql").await.handler(file.as_path());
     let config = scene.env.config().consumer(consumer);
@@ -96,6 +109,12 @@ async fn start(scene: &Scene, which: usize) -> (Host, std::path::PathBuf) {
 }
 
 async fn effect_names(scene: &Scene) -> Vec<String> {
-    let rows = scene.env.db.query_text("SELECT effect FROM effects ORDER BY 1").await;
-    rows.into_iter().map(|mut row| row.remove(0).unwrap()).collect()
+    let rows = scene
+        .env
+        .db
+        .query_text("SELECT effect FROM effects ORDER BY 1")
+        .await;
+    rows.into_iter()
+        .map(|mut row| row.remove(0).unwrap())
+        .collect()
 }
