@@ -96,6 +96,9 @@ impl Owner {
                 return;
             }
             let event = self.event(state, start).await;
+            if event == Event::Lost {
+                self.say_lost();
+            }
             (state, actions) = state.on(event, start.elapsed());
         }
     }
@@ -219,6 +222,11 @@ impl Owner {
                 Event::Fenced
             }
         }
+    }
+
+    fn say_lost(&self) {
+        let (consumer, partition) = (&self.shared.name, &self.source);
+        tracing::warn!(%consumer, %partition, "fenced: the group has given this partition away unasked; what was under way is rolled back, and nothing more is committed here");
     }
 
     fn say(&mut self, what: &str, reason: &str) {

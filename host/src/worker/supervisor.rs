@@ -98,17 +98,18 @@ impl Owned {
             Hold::Draining(deadline) => deadline.saturating_duration_since(Instant::now()),
             Hold::Held | Hold::Lost => Duration::from_secs(1),
         };
-        let tasks: Vec<_> = partitions
+        let mut tasks: Vec<_> = partitions
             .iter()
             .filter_map(|p| self.tasks.remove(p))
             .collect();
         for task in &tasks {
             task.hold.send_replace(how);
         }
+        // A task whose hold is gone takes its partition for lost: the holds stay until the tasks have ended.
         join_all(
             tasks
-                .into_iter()
-                .map(|task| finish(task.join, limit + Duration::from_millis(500))),
+                .iter_mut()
+                .map(|task| finish(&mut task.join, limit + Duration::from_millis(500))),
         )
         .await;
         for source in partitions {
@@ -117,8 +118,8 @@ impl Owned {
     }
 }
 
-async fn finish(mut join: JoinHandle<()>, limit: Duration) {
-    if tokio::time::timeout(limit, &mut join).await.is_err() {
+async fn finish(join: &mut JoinHandle<()>, limit: Duration) {
+    if tokio::time::timeout(limit, &mut *join).await.is_err() {
         tracing::warn!("a partition did not end by its deadline; its batch is rolled back");
         join.abort();
         let _aborted = join.await;
