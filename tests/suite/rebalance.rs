@@ -38,6 +38,11 @@ async fn partitions_spread_over_two_hosts_and_go_to_the_one_that_stays() {
     env.kafka.produce(&topic, slow_recs(&paid, 10)).await;
     wait_next(&env.db, 100).await;
     assert_eq!(leaver.terminate().await, 0);
+    assert_eq!(
+        leaver.log_count("partition given back"),
+        4,
+        "two to the other host when it came, two at the end"
+    );
     let handled = counts(&env.db).await.next;
     assert!(handled < 600, "the host was to leave under load");
     ledger.wait_exact(&paid, PATIENCE).await;
