@@ -79,7 +79,8 @@ async fn a_guest_that_would_leave_its_transaction_is_refused_and_dead_lettered()
     let bad = i64::try_from(FORBIDDEN.len() + DISGUISES.len()).unwrap();
     let fine = i64::try_from(records.len()).unwrap() - bad;
     scene.produce(records).await;
-    let host = scene.run(scene.consumer("sql").await).await;
+    let consumer = scene.consumer("sql").await.batch("max_wait", "0ms");
+    let host = scene.run(consumer).await;
     scene.wait_counts(done_and_rejected(fine, bad)).await;
     let letters = scene.letters().await;
     let wrong: Vec<_> = letters.iter().filter(|l| l.code != "sql-refused").collect();

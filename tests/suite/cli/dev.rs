@@ -36,6 +36,7 @@ async fn dev_takes_its_services_down_at_an_interrupt() {
     let host = start(&env).await;
     let places = places(&host).await;
     let data = data_directory(&connect(&places).await).await;
+    host.wait_log("position taken", PATIENCE).await;
     host.interrupt();
     assert_eq!(host.wait_exit(secs(40)).await, 0);
     assert_gone(&places, &data).await;
@@ -46,7 +47,9 @@ async fn start(env: &TestEnv) -> Host {
     std::fs::write(&init, ACCOUNTS).unwrap();
     let consumer = Consumer::new("dev").topic("payments");
     let consumer = consumer.handler(guest("rejects").await);
-    let config = env.config().consumer(consumer);
+    // The mock broker takes seconds to form a group: the harness's short sessions would end before.
+    let config = env.config().librdkafka("session.timeout.ms", "20000");
+    let config = config.consumer(consumer);
     let init = init.to_string_lossy().into_owned();
     env.host(config)
         .args(&["dev", "--init", &init])

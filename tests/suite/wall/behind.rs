@@ -23,7 +23,7 @@ const ESCAPES: [(&str, &str); 6] = [
     ("own", "ROLLBACK\n;;\nINSERT INTO effects VALUES ('auto')"),
     (
         "write",
-        "ROLLBACK\n;;\nBEGIN READ WRITE\n;;\nINSERT INTO effects VALUES ('write')\n;;\nCOMMIT",
+        "ROLLBACK\n;;\nBEGIN READ WRITE\n;;\nINSERT INTO effects VALUES ('write') ON CONFLICT DO NOTHING\n;;\nCOMMIT",
     ),
 ];
 
