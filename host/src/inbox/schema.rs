@@ -22,6 +22,10 @@ impl Inbox {
     /// Brings the schema to this binary's version; returns the names of what it applied. Idempotent; hosts that start
     /// at once wait for one another.
     pub async fn migrate(&self) -> Result<Vec<String>, InboxError> {
+        // The migrations' own word for a newer schema is that a file is missing.
+        if let Err(newer @ InboxError::Newer { .. }) = self.check_schema().await {
+            return Err(newer);
+        }
         let dial = tokio::time::timeout(
             self.settings.connect_timeout,
             Connection::dial(&self.settings),
