@@ -147,7 +147,10 @@ impl Partition {
 
     async fn linger(&mut self) {
         let limits = self.shared.config.batch;
-        if limits.max_wait.is_zero() {
+        // Records that are tried again have waited already.
+        let again = self.planner.breaker().is_some()
+            || self.pending.front().is_some_and(|p| p.attempts > 0);
+        if limits.max_wait.is_zero() || again {
             return;
         }
         let until = tokio::time::Instant::now() + limits.max_wait;
