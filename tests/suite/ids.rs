@@ -220,3 +220,38 @@ fn snapshot() -> Vec<Rec> {
     };
     (1..=3).map(version).collect()
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn trace_headers_of_any_kind_harm_nothing_and_are_passed_on() {
+    let scene = Scene::new("ids-trace", 1, 1).await;
+    let zeros = format!("00-{}-{}-00", "0".repeat(32), "0".repeat(16));
+    let version_ff = format!("ff-{}-{}-01", "a".repeat(32), "b".repeat(16));
+    let upper = format!("00-{}-{}-01", "A".repeat(32), "B".repeat(16));
+    let long = "x".repeat(64 << 10);
+    let values: Vec<Vec<u8>> = [zeros, version_ff, upper, long]
+        .into_iter()
+        .map(String::into_bytes)
+        .chain([vec![0xff; 8]])
+        .collect();
+    let record = |word: &str, n: usize, value: &Vec<u8>| {
+        pay(1, &format!("{word}-{n}"), word).header("traceparent", value.clone())
+    };
+    let good = values.iter().enumerate().map(|(n, v)| record("", n, v));
+    let bad = values
+        .iter()
+        .enumerate()
+        .map(|(n, v)| record("reject", n, v));
+    scene.produce(good.chain(bad).collect()).await;
+    let _host = scene.run(scene.consumer("rejects").await).await;
+    scene.wait_counts(done_and_rejected(5, 5)).await;
+    let topic = format!("{}.dlt", scene.topic);
+    wait_eq(PATIENCE, "the letters' trace headers", values, async || {
+        let got = scene.env.kafka.consume_all(&topic).await;
+        let trace = |got: &tidegate_tests::Got| {
+            let header = got.headers.iter().find(|(name, _)| name == "traceparent");
+            header.and_then(|(_, value)| value.clone())
+        };
+        got.iter().filter_map(trace).collect()
+    })
+    .await;
+}

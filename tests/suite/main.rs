@@ -8,6 +8,7 @@
 
 mod cli;
 mod cli_check;
+mod contract;
 mod crash;
 mod crash_storm;
 mod delivery;
