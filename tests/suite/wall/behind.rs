@@ -12,7 +12,7 @@ use crate::swap::with_section;
 const WITHOUT_WALL: &str = env!("CARGO_BIN_EXE_tidegate-without-wall");
 
 /// Each tries to keep an effect that the host did not commit.
-const ESCAPES: [(&str, &str); 6] = [
+const ESCAPES: [(&str, &str); 8] = [
     ("commit", "COMMIT"),
     ("rollback", "ROLLBACK"),
     ("end", "/* SELECT */ END"),
@@ -24,6 +24,11 @@ const ESCAPES: [(&str, &str); 6] = [
     (
         "write",
         "ROLLBACK\n;;\nBEGIN READ WRITE\n;;\nINSERT INTO effects VALUES ('write') ON CONFLICT DO NOTHING\n;;\nCOMMIT",
+    ),
+    ("commit-chain", "COMMIT AND CHAIN"),
+    (
+        "rollback-chain",
+        "ROLLBACK AND CHAIN\n;;\nINSERT INTO effects VALUES ('chain')",
     ),
 ];
 
@@ -50,6 +55,18 @@ async fn a_transaction_that_a_guest_begins_after_its_commit_is_no_way_out() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn after_a_rollback_a_guest_can_write_nothing() {
     escapes("wall-own", 4).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_that_chains_commits_nothing() {
+    escapes("wall-commit-chain", 6).await;
+}
+
+/// The chained transaction may write as the host's could. The proof of the host's last update exposes it, and nothing
+/// is committed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rollback_that_chains_is_exposed_before_anything_is_committed() {
+    escapes("wall-rollback-chain", 7).await;
 }
 
 /// A guest may begin a transaction of its own that writes, once it has rolled the host's back: the grammar is the
