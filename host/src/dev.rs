@@ -29,8 +29,9 @@ pub struct Addresses {
     pub directory: std::path::PathBuf,
 }
 
-/// Options that only make sense with the broker they were written for.
-const FOREIGN_OPTIONS: [&str; 3] = ["security.", "sasl.", "ssl."];
+/// Options that only make sense with the broker they were written for. The mock broker takes seconds to let a
+/// member in: a shorter session would end before it began.
+const FOREIGN_OPTIONS: [&str; 5] = ["security.", "sasl.", "ssl.", "session.", "heartbeat."];
 
 impl Addresses {
     /// Points `config` at the services.

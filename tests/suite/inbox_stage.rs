@@ -164,10 +164,13 @@ async fn staged_results_that_nobody_reads_do_not_stall_the_connection() {
 async fn a_result_over_its_limits_is_refused_and_read_off() {
     let db = db(Wall::Keywords).await;
     let (mut transaction, _) = db.open(0, vec![]).await;
-    transaction.limit_results(ResultLimits {
-        rows: 10,
-        bytes: 10_000,
-    });
+    transaction.run_by(
+        "test",
+        ResultLimits {
+            rows: 10,
+            bytes: 10_000,
+        },
+    );
     transaction.enter(0);
     let error = ask(&mut transaction, "SELECT generate_series(1, 11)", vec![])
         .await

@@ -3,11 +3,14 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use tokio_util::sync::CancellationToken;
+
 use super::{CliError, DevArgs, output};
 use crate::app::{self, RunOptions};
 use crate::config::{self, Config};
 use crate::dev::{self, Addresses, Services};
 use crate::inbox::{Inbox, Wall};
+use crate::signals;
 
 /// Runs the consumers until a signal.
 pub(super) async fn run(config: Config, migrate: bool) -> Result<(), CliError> {
@@ -49,13 +52,17 @@ pub(super) async fn dev(path: &Path, args: DevArgs) -> Result<(), CliError> {
     })?;
     let init = args.init.map(Init::read).transpose()?;
     let topics = dev::topics(&config);
+    // From here on a signal takes the services down again, whenever it comes.
+    let stop = CancellationToken::new();
+    let signals = tokio::spawn(signals::cancel_on_signal(stop.clone()));
     let mut services = Services::start(&program, &topics, args.partitions).await?;
     services.addresses().apply(&mut config);
     let outcome = tokio::select! {
-        outcome = run_on(config, services.addresses().clone(), init) => outcome,
+        outcome = run_on(config, services.addresses().clone(), init, stop) => outcome,
         error = services.ended() => Err(error.into()),
     };
     let stopped = services.stop().await;
+    signals.abort();
     outcome.and(stopped.map_err(CliError::from))
 }
 
@@ -105,12 +112,22 @@ impl Init {
     }
 }
 
-async fn run_on(config: Config, addresses: Addresses, init: Option<Init>) -> Result<(), CliError> {
+async fn run_on(
+    config: Config,
+    addresses: Addresses,
+    init: Option<Init>,
+    stop: CancellationToken,
+) -> Result<(), CliError> {
     greet(&config, &addresses)?;
     if let Some(init) = init {
         init.run(&addresses.postgres_url).await?;
     }
-    run(config, true).await
+    log_warnings(&config);
+    let options = RunOptions {
+        migrate: true,
+        ..RunOptions::default()
+    };
+    Ok(app::run_until(config, options, stop).await?)
 }
 
 fn greet(config: &Config, addresses: &Addresses) -> Result<(), CliError> {

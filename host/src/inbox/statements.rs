@@ -25,6 +25,7 @@ pub(crate) struct Prepared {
 pub(crate) struct Statements {
     host: HashMap<&'static str, Statement>,
     guest: LruCache<String, Prepared>,
+    evicted: u64,
 }
 
 impl Statements {
@@ -32,6 +33,7 @@ impl Statements {
         Self {
             host: HashMap::new(),
             guest: LruCache::new(GUEST_STATEMENTS),
+            evicted: 0,
         }
     }
 
@@ -47,7 +49,15 @@ impl Statements {
         self.guest.get(sql).cloned()
     }
 
-    pub(crate) fn keep_guest(&mut self, sql: String, prepared: Prepared) {
-        self.guest.put(sql, prepared);
+    /// Keeps a statement, maybe in place of another. Returns how many have had to go on this connection, when
+    /// that has become worth telling: a cache's worth of them, then each time they have doubled.
+    pub(crate) fn keep_guest(&mut self, sql: String, prepared: Prepared) -> Option<u64> {
+        let replaced = self.guest.push(sql.clone(), prepared)?;
+        if replaced.0 == sql {
+            return None;
+        }
+        self.evicted += 1;
+        let told = self.evicted >= GUEST_STATEMENTS.get() as u64 && self.evicted.is_power_of_two();
+        told.then_some(self.evicted)
     }
 }

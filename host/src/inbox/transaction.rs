@@ -17,6 +17,7 @@ mod refusal;
 mod rows;
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_core::claim::{ClaimRequest, Claimed, EventId};
@@ -102,6 +103,8 @@ pub struct Transaction {
     wall: Wall,
     ledger: Ledger,
     limits: ResultLimits,
+    /// What the log calls the handler's module.
+    module: Arc<str>,
     /// The record whose guest runs now.
     current: Option<i64>,
     calls: u32,
@@ -126,14 +129,17 @@ impl Transaction {
                 rows: guest.result_rows,
                 bytes: guest.result_bytes,
             },
+            module: "".into(),
             current: None,
             calls: 0,
             in_call: false,
         }
     }
 
-    /// Sets what one query of a guest may return; the defaults are those of [`GuestLimits`].
-    pub fn limit_results(&mut self, limits: ResultLimits) {
+    /// Names the module whose guests run, and sets what one query of theirs may return; the defaults are those
+    /// of [`GuestLimits`].
+    pub fn run_by(&mut self, module: &str, limits: ResultLimits) {
+        self.module = module.into();
         self.limits = limits;
     }
 

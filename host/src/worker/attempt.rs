@@ -72,10 +72,11 @@ pub async fn attempt(shared: &Shared, at: &Position, batch: &[Pending], fresh: b
     match shared.inbox.begin(&head, fresh).await {
         Ok(Begun::Open(mut db, claimed)) => {
             let limits = &shared.config.limits;
-            db.limit_results(ResultLimits {
+            let limits = ResultLimits {
                 rows: limits.result_rows,
                 bytes: limits.result_bytes,
-            });
+            };
+            db.run_by(module.name(), limits);
             let claimed = copies.spread(batch, &claimed);
             Box::pin(run(
                 shared,

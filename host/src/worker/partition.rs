@@ -157,6 +157,7 @@ impl Partition {
         while self.pending.len() < limits.max_records {
             tokio::select! {
                 () = self.queue.wait() => self.refill(),
+                _ = self.may_begin.changed() => return,
                 () = tokio::time::sleep_until(until) => return,
             }
         }

@@ -205,12 +205,19 @@ impl Partition {
         let offset = broken.offset;
         match self.repeats.failed(Instant::now()) {
             Say::First => {
-                tracing::warn!(%consumer, %partition, offset, failure = ?broken.failure, verdict = verdict.name(), "an attempt broke and was rolled back");
+                tracing::warn!(%consumer, %partition, offset, failure = short(&broken.failure), verdict = verdict.name(), "an attempt broke and was rolled back");
             }
             Say::Again(times, since) => {
-                tracing::warn!(%consumer, %partition, offset, times, ?since, failure = ?broken.failure, verdict = verdict.name(), "attempts still break");
+                tracing::warn!(%consumer, %partition, offset, times, ?since, failure = short(&broken.failure), verdict = verdict.name(), "attempts still break");
             }
             Say::Nothing => {}
         }
     }
+}
+
+/// A failure in one line: a trap's frames and a guest's last words are in the dead letter, and in its own lines.
+fn short(failure: &Failure) -> String {
+    let text = failure.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    tidegate_core::text::bounded(line, 400)
 }

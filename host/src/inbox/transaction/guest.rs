@@ -155,9 +155,7 @@ impl Transaction {
             plain,
             as_text: None,
         };
-        self.held
-            .statements
-            .keep_guest(sql.to_owned(), prepared.clone());
+        self.keep(sql.to_owned(), prepared.clone());
         Ok((prepared, params))
     }
 
@@ -188,8 +186,15 @@ impl Transaction {
             as_text: Some(as_text),
             ..prepared
         };
-        self.held.statements.keep_guest(sql, prepared.clone());
+        self.keep(sql, prepared.clone());
         Ok(prepared)
+    }
+
+    fn keep(&mut self, sql: String, prepared: Prepared) {
+        if let Some(evicted) = self.held.statements.keep_guest(sql, prepared) {
+            let (consumer, module) = (&self.key.consumer, &self.module);
+            tracing::warn!(%consumer, %module, evicted, "the handler writes ever new statement texts, and each is prepared anew; pass values as parameters, and lists as arrays (= ANY ($1))");
+        }
     }
 
     async fn prepare_text(&mut self, sql: &str) -> Result<Statement, CallError> {
