@@ -8,6 +8,7 @@
 
 mod cli;
 mod cli_check;
+mod compaction;
 mod contract;
 mod crash;
 mod crash_storm;
@@ -30,13 +31,20 @@ mod inbox_letters;
 mod inbox_stage;
 mod inbox_support;
 mod inbox_values;
+mod latest;
 mod letters;
+mod log_shapes;
+mod offsets_cli;
 mod offsets_order;
 mod poison;
 mod pool;
 mod prune;
+mod reader;
 mod rebalance;
+mod registration;
+mod resume;
 mod rows;
+mod same_log;
 mod sandbox;
 mod scene;
 mod statements;
