@@ -158,7 +158,7 @@ async fn register(
     if rows.contains(&source.partition) {
         return Ok(());
     }
-    let mut starts = Vec::new();
+    let (mut starts, mut notices) = (Vec::new(), Vec::new());
     let partitions = shared
         .kafka
         .partitions(&source.topic)
@@ -169,27 +169,46 @@ async fn register(
             topic: source.topic.clone(),
             partition,
         };
-        let facts = Facts {
-            known_topic: !rows.is_empty(),
-            ..facts(shared, &tp, cluster_id, None).await?
-        };
-        match decide(&facts) {
-            Decision::Start(resume) => {
-                let (next, committed) = resume.place.unwrap_or((resume.at, facts.committed));
-                starts.push((partition, next, committed));
-            }
-            Decision::Stop(reason) => return Err(NotPlaced::Stopped(reason.to_string())),
-            Decision::CheckRecord(_) | Decision::AskAgain => {
-                return Err(NotPlaced::NotNow(format!("{tp} has no clear range yet")));
-            }
-        }
+        let mut facts = facts(shared, &tp, cluster_id, None).await?;
+        facts.known_topic = !rows.is_empty();
+        let resume = first_place(shared, &tp, &mut facts).await?;
+        let (next, committed) = resume.place.unwrap_or((resume.at, facts.committed));
+        starts.push((partition, next, committed));
+        notices.extend(resume.notice.map(|notice| (tp, notice)));
     }
     let (name, group) = (&shared.name, &shared.config.group);
     let registered = shared
         .inbox
         .register((name, &source.topic), group, cluster_id, &starts)
         .await;
-    Ok(registered.map_err(Unready::from)?)
+    registered.map_err(Unready::from)?;
+    for (partition, notice) in notices {
+        tracing::info!(consumer = %shared.name, %partition, "{notice}");
+    }
+    Ok(())
+}
+
+/// Where a partition that has no row starts. A position beyond the log's end, which may be a stale answer, is asked for
+/// twice.
+async fn first_place(
+    shared: &Shared,
+    tp: &TopicPartition,
+    facts: &mut Facts,
+) -> Result<Resume, NotPlaced> {
+    loop {
+        match decide(facts) {
+            Decision::Start(resume) => return Ok(resume),
+            Decision::Stop(reason) => return Err(NotPlaced::Stopped(format!("{tp}: {reason}"))),
+            Decision::AskAgain => {
+                let range = shared.kafka.watermarks(tp).await;
+                (facts.low, facts.high) = range.map_err(Unready::from)?;
+                facts.asked_twice = true;
+            }
+            Decision::CheckRecord(_) => {
+                return Err(NotPlaced::NotNow(format!("{tp} has no row to check")));
+            }
+        }
+    }
 }
 
 /// Is it the same log? Reads the record that was handled last.
