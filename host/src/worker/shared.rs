@@ -45,6 +45,8 @@ struct State {
     tokens: HashMap<TopicPartition, Uuid>,
     quarantined: HashSet<[u8; 32]>,
     stopped: HashMap<TopicPartition, String>,
+    /// Some partition was stopped when the end began.
+    ended_stopped: bool,
 }
 
 /// What [`Shared`] is made of.
@@ -135,9 +137,16 @@ impl Shared {
         };
     }
 
-    /// Whether some partition waits under a *stop* verdict.
+    /// The consumer ends: what is stopped now decides the exit code, whatever is given back after this.
+    pub fn ending(&self) {
+        let mut state = self.state();
+        state.ended_stopped = !state.stopped.is_empty();
+    }
+
+    /// Whether some partition waits under a *stop* verdict, or did when the consumer ended.
     pub fn any_stopped(&self) -> bool {
-        !self.state().stopped.is_empty()
+        let state = self.state();
+        state.ended_stopped || !state.stopped.is_empty()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -43,6 +43,7 @@ pub async fn supervise(
             None => break Err("the Kafka client ended by itself".to_owned()),
         }
     };
+    owned.shared.ending();
     owned.end_all().await;
     result
 }
