@@ -15,6 +15,7 @@ mod failures;
 mod inspect;
 mod names;
 mod noise;
+mod nudge;
 mod offsets;
 mod options;
 mod partitions;

@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::consumer::{Consumer, Pulse};
 use super::context::{Context, Member, Signal};
 use super::noise::Noise;
+use super::nudge::Nudge;
 use super::partitions::Partitions;
 use super::probe::Probe;
 use super::queue::PartitionQueue;
@@ -77,7 +78,8 @@ pub(super) fn spawn(
         commits,
         pulse: Arc::clone(&pulse),
     };
-    let poller = Poller::new(client, (receiver, events), subscription, pulse);
+    let nudge = Nudge::spawn(&name, Arc::downgrade(&client)).map_err(no_thread)?;
+    let poller = Poller::new(client, (receiver, events), subscription, (pulse, nudge));
     thread::Builder::new()
         .name(format!("kafka-{}", &*name))
         .spawn(move || guarded(poller))
@@ -114,13 +116,19 @@ pub(super) struct Poller {
     pub(super) failed: bool,
     pub(super) busy_until: Instant,
     pub(super) noise: Noise,
+    pub(super) nudge: Nudge,
     pulse: Arc<Pulse>,
 }
 
 type Ends = (mpsc::Receiver<Command>, mpsc::Sender<GroupEvent>);
 
 impl Poller {
-    fn new(client: Arc<Member>, ends: Ends, subscription: Subscription, pulse: Arc<Pulse>) -> Self {
+    fn new(
+        client: Arc<Member>,
+        ends: Ends,
+        subscription: Subscription,
+        (pulse, nudge): (Arc<Pulse>, Nudge),
+    ) -> Self {
         Self {
             client,
             commands: ends.0,
@@ -133,6 +141,7 @@ impl Poller {
             failed: false,
             busy_until: Instant::now() + BUSY_FOR,
             noise: Noise::default(),
+            nudge,
             pulse,
         }
     }
@@ -191,8 +200,9 @@ impl Poller {
         }
         if let Err(error) = self.client.resume(&names::list(&room)) {
             tracing::warn!(consumer = %self.subscription.consumer, %error, "resuming failed; it is tried again");
-            self.partitions.still_paused(&room);
+            return self.partitions.still_paused(&room);
         }
+        self.nudge.wake(&room);
     }
 
     /// Acts on what librdkafka has called back. Returns the text of the error that a poll has just returned.

@@ -78,6 +78,7 @@ impl Poller {
         assign.map_err(|e| KafkaError::refused(what(), &e))?;
         let (queue, shared) = PartitionQueue::new(self.subscription.queue);
         self.partitions.start(tp, offset, shared);
+        self.nudge.wake(std::slice::from_ref(tp));
         Ok(queue)
     }
 

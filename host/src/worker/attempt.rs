@@ -111,7 +111,7 @@ async fn run(
     claims: Claims<'_>,
     run: (Arc<Module<Db>>, Db),
 ) -> Attempt {
-    let digest = run.0.digest();
+    let (clock, digest) = (Instant::now(), run.0.digest());
     let mut guests = Guests::new(shared, run.0, run.1);
     let fates = match fates(&claims, &mut guests, shared.batch_time).await {
         Ok(fates) => fates,
@@ -120,10 +120,15 @@ async fn run(
             return end;
         }
     };
+    let guests_time = clock.elapsed();
     let finish = finish(shared, at, &claims, (&fates, digest));
     let (next, letters) = (finish.next_offset, finish.letters.len());
     match guests.into_db().commit(finish).await {
-        Ok(()) => Attempt::Committed { next, letters },
+        Ok(()) => {
+            let commit_time = clock.elapsed() - guests_time;
+            tracing::debug!(consumer = %shared.name, next, records = fates.len(), ?guests_time, ?commit_time, "batch committed");
+            Attempt::Committed { next, letters }
+        }
         Err(broken) => Attempt::Broken(broken),
     }
 }
