@@ -40,6 +40,7 @@ mod poison;
 mod pool;
 mod prune;
 mod reader;
+mod readme;
 mod rebalance;
 mod registration;
 mod resume;
