@@ -29,7 +29,7 @@ impl Partition {
             Verdict::Transient { after } => self.transient(index, &broken, after, taken),
             Verdict::AgainFresh => self.again(index, &broken, taken),
             Verdict::Permanent(cause) => self.permanent(index, &broken, cause, taken),
-            Verdict::Stop(reason) => self.stop(index, &broken, reason, taken).await,
+            Verdict::Stop(reason) => self.stop(&broken, reason, taken).await,
             Verdict::Escape(cause) => self.escape(index, &broken, cause, taken),
         }
     }
@@ -145,13 +145,14 @@ impl Partition {
         self.wait(wait).await;
     }
 
-    async fn stop(&mut self, index: Option<usize>, broken: &Broken, reason: String, taken: usize) {
+    async fn stop(&mut self, broken: &Broken, reason: String, taken: usize) {
         if taken > 1 {
-            return self.again(index, broken, taken);
+            return self.isolate(broken, taken);
         }
         self.shared.stopped(&self.source, Some(reason));
         self.fresh = true;
         let (wait, mut module) = (self.shared.config.retry.max, self.shared.modules.clone());
+        module.mark_unchanged();
         tokio::select! {
             () = self.wait(wait) => {}
             _ = module.changed() => {}
