@@ -20,6 +20,9 @@ use crate::worker::supervisor::supervise;
 /// The most guest instances alive at once; each reserves address space.
 const MAX_INSTANCES: u32 = 64;
 
+/// How long leaving a group may take: it needs one answer of the broker.
+const CLOSE: Duration = Duration::from_secs(5);
+
 /// How a run is wanted.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
@@ -65,16 +68,16 @@ pub async fn run_until(
     let inbox = Inbox::new(&config.postgres, options.wall).map_err(setup)?;
     schema(&inbox, options.migrate, &stop).await?;
     let engine = Engine::new(engine_options(&config)).map_err(setup)?;
-    let mut tasks = JoinSet::new();
-    let mut consumers = Vec::new();
+    // Nobody joins a group before every module is there.
     let mut handlers = Vec::new();
     for consumer in &config.consumers {
-        let handler = watch::open(&engine, &consumer.handler)
-            .await
-            .map_err(setup)?;
-        let modules = handler.changed();
-        handlers.push(handler);
-        let parts = (consumer, modules, inbox.clone(), engine.clone());
+        let handler = watch::open(&engine, &consumer.handler).await;
+        handlers.push(handler.map_err(setup)?);
+    }
+    let mut tasks = JoinSet::new();
+    let mut consumers = Vec::new();
+    for (consumer, handler) in config.consumers.iter().zip(&handlers) {
+        let parts = (consumer, handler.changed(), inbox.clone(), engine.clone());
         consumers.push(start(&config, parts, &mut tasks, &stop)?);
     }
     let interval = config.postgres.prune_interval;
@@ -84,12 +87,13 @@ pub async fn run_until(
         interval,
         stop.clone(),
     )));
-    let result = first_failure(&mut tasks, &stop).await;
+    let patience = config.shutdown_timeout.saturating_sub(CLOSE);
+    let result = first_failure(&mut tasks, &stop, patience).await;
     let stopped = consumers
         .iter()
         .find(|s| s.any_stopped())
         .map(|s| s.name.to_string());
-    close(consumers, handlers, config.shutdown_timeout).await;
+    close(consumers, handlers).await;
     result?;
     stopped.map_or(Ok(()), |name| {
         Err(AppError::Stopped(format!(
@@ -193,30 +197,47 @@ async fn task(work: impl Future<Output = ()>) -> Result<(), String> {
     Ok(())
 }
 
-/// Waits for all tasks; the first that fails stops the others.
+/// Waits for all tasks; the first that fails stops the others. What has not ended `patience` after the stop is
+/// aborted, which rolls its batch back.
 async fn first_failure(
     tasks: &mut JoinSet<Result<(), String>>,
     stop: &CancellationToken,
+    patience: Duration,
 ) -> Result<(), AppError> {
     let mut result = Ok(());
-    while let Some(ended) = tasks.join_next().await {
+    let overdue = overdue(stop, patience);
+    tokio::pin!(overdue);
+    loop {
+        let ended = tokio::select! {
+            ended = tasks.join_next() => ended,
+            () = &mut overdue => {
+                tracing::warn!(?patience, "not everything ended in time (shutdown_timeout); batches under way are rolled back");
+                tasks.shutdown().await;
+                return result;
+            }
+        };
         let failure = match ended {
-            Ok(Ok(())) => continue,
-            Ok(Err(reason)) => reason,
-            Err(panicked) => panicked.to_string(),
+            None => return result,
+            Some(Ok(Ok(()))) => continue,
+            Some(Ok(Err(reason))) => reason,
+            Some(Err(panicked)) => panicked.to_string(),
         };
         stop.cancel();
         if result.is_ok() {
             result = Err(AppError::Failed(failure));
         }
     }
-    result
 }
 
-async fn close(consumers: Vec<Arc<Shared>>, handlers: Vec<watch::Handler<Db>>, patience: Duration) {
+async fn overdue(stop: &CancellationToken, patience: Duration) {
+    stop.cancelled().await;
+    tokio::time::sleep(patience).await;
+}
+
+async fn close(consumers: Vec<Arc<Shared>>, handlers: Vec<watch::Handler<Db>>) {
     let consumers = consumers
         .into_iter()
-        .map(|shared| shared.kafka.clone().close(patience));
+        .map(|shared| shared.kafka.clone().close(CLOSE));
     join_all(consumers).await;
     for handler in handlers {
         handler.stop().await;

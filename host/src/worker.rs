@@ -19,3 +19,4 @@ pub mod relay;
 pub mod repeats;
 pub mod shared;
 pub mod supervisor;
+pub mod tasks;

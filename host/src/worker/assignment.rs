@@ -150,6 +150,8 @@ async fn register(
     source: &TopicPartition,
     cluster_id: &str,
 ) -> Result<(), NotPlaced> {
+    // Of a topic's owners, all of which start at once, one asks and writes for all.
+    let _one_at_a_time = shared.registering.lock().await;
     let rows = shared
         .inbox
         .registered(&shared.name, &source.topic)
@@ -171,7 +173,11 @@ async fn register(
         };
         let mut facts = facts(shared, &tp, cluster_id, None).await?;
         facts.known_topic = !rows.is_empty();
-        let resume = first_place(shared, &tp, &mut facts).await?;
+        let resume = match first_place(shared, &tp, &mut facts).await {
+            // That partition's owner will hear of it; the others need not wait.
+            Err(NotPlaced::Stopped(_)) if tp != *source => continue,
+            placed => placed?,
+        };
         let (next, committed) = resume.place.unwrap_or((resume.at, facts.committed));
         starts.push((partition, next, committed));
         notices.extend(resume.notice.map(|notice| (tp, notice)));
@@ -218,6 +224,8 @@ async fn check(
     source: &TopicPartition,
     last: &LastRecord,
 ) -> Result<LogCheck, Unready> {
+    // Each look is a client of its own: a host with many partitions must not open that many at once.
+    let _few_at_a_time = shared.looking.acquire().await;
     let found = match read_record(kafka, source, last.offset, LOOK).await? {
         Found::Gone => None,
         Found::Record(record) => {

@@ -108,6 +108,9 @@ impl Partition {
             return None;
         }
         self.linger().await;
+        if !*self.may_begin.borrow() {
+            return None;
+        }
         let taken = self.take();
         self.at.committed = self
             .offsets
@@ -131,17 +134,17 @@ impl Partition {
         None
     }
 
+    /// Takes from the queue what one batch may hold, no more: the queue is what is bounded.
     fn refill(&mut self) {
         let limits = self.shared.config.batch;
         let room = limits.max_records.saturating_sub(self.pending.len());
-        if room > 0 && !self.queue.is_empty() {
-            let records = self.queue.take(room, limits.max_bytes);
+        let held: usize = self.pending.iter().map(|p| p.record.size()).sum();
+        let bytes = limits.max_bytes.saturating_sub(held);
+        if room > 0 && bytes > 0 && !self.queue.is_empty() {
+            let records = self.queue.take(room, bytes);
             let config = &self.shared.config;
-            self.pending.extend(
-                records
-                    .into_iter()
-                    .map(|record| Pending::new(record, config)),
-            );
+            self.pending
+                .extend(records.into_iter().map(|r| Pending::new(r, config)));
         }
     }
 

@@ -1,6 +1,6 @@
 //! Records on their way to a verdict.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tidegate_core::claim::{ClaimRequest, EventId};
 use tidegate_core::event_id::{IdRule, IdSource};
@@ -23,8 +23,8 @@ pub struct Pending {
     pub decided: Option<Cause>,
     /// Failed calls of its own.
     pub attempts: u32,
-    /// When the first of them failed.
-    pub failing_since: Option<Instant>,
+    /// How long it has been made to wait between them. Outages and neighbours' failures do not count.
+    pub waited: Duration,
     /// Before this it is not tried again.
     pub not_before: Option<Instant>,
 }
@@ -50,7 +50,7 @@ impl Pending {
             event_id,
             decided,
             attempts: 0,
-            failing_since: None,
+            waited: Duration::ZERO,
             not_before: None,
         }
     }
@@ -69,12 +69,6 @@ impl Pending {
     pub fn scope(&self) -> &str {
         self.claim.as_ref().map_or("", |claim| &claim.scope)
     }
-
-    /// Counts a failed call of this record's own.
-    pub fn failed(&mut self, now: Instant) {
-        self.attempts += 1;
-        self.failing_since.get_or_insert(now);
-    }
 }
 
 /// A header whose name is not UTF-8 cannot be handed to a handler, and its value cannot be read.
@@ -89,14 +83,8 @@ fn unreadable(record: &Record) -> Option<Cause> {
 }
 
 fn claim(record: &Record, dedup: &DedupConfig) -> Result<ClaimRequest, Cause> {
-    let event_id = dedup
-        .id
-        .extract(record)
-        .map_err(|e| cause("bad-event-id", e.to_string()))?;
-    let ttl = dedup
-        .ttl
-        .of(record)
-        .map_err(|e| cause("bad-ttl", e.to_string()))?;
+    let event_id = dedup.id.extract(record).map_err(Cause::from)?;
+    let ttl = dedup.ttl.of(record).map_err(Cause::from)?;
     let scope = match dedup.scope {
         Scope::Consumer => String::new(),
         Scope::Topic => record.source.topic.to_string(),
@@ -115,8 +103,7 @@ fn position(record: &Record) -> Result<String, Cause> {
         format: tidegate_core::event_id::IdFormat::Bytes,
     };
     let id: Result<EventId, _> = rule.extract(record);
-    id.map(|id| id.as_str().to_owned())
-        .map_err(|e| cause("bad-event-id", e.to_string()))
+    id.map(|id| id.as_str().to_owned()).map_err(Cause::from)
 }
 
 fn cause(code: &str, message: String) -> Cause {

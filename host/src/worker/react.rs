@@ -20,10 +20,10 @@ impl Partition {
         let index = self.breaker(&broken, taken);
         let attempts = index.map_or(0, |i| self.pending[i].attempts + 1);
         let facts = self.facts(&broken.failure, attempts).await;
-        let verdict = verdict(&broken.failure, facts);
+        let verdict = of_nobody(&broken, verdict(&broken.failure, facts));
         self.say(&broken, &verdict);
         match verdict {
-            Verdict::Infrastructure => self.wait_for_infrastructure().await,
+            Verdict::Infrastructure => self.infrastructure(&broken, taken).await,
             Verdict::Contention => self.contention(taken).await,
             Verdict::Reconnect => self.fresh = true,
             Verdict::Transient { after } => self.transient(index, &broken, after, taken),
@@ -34,7 +34,8 @@ impl Partition {
         }
     }
 
-    /// The index of the record that broke the attempt, where one is known or only one was tried.
+    /// The index of the record that broke the attempt, where one is known. An escape of a lone record is its
+    /// own; any other failure that names no record is the database's, or the host's.
     fn breaker(&self, broken: &Broken, taken: usize) -> Option<usize> {
         match broken.offset {
             Some(offset) => self
@@ -42,7 +43,10 @@ impl Partition {
                 .iter()
                 .take(taken)
                 .position(|p| p.offset() == offset),
-            None => (taken == 1).then_some(0),
+            None => {
+                let escaped = matches!(broken.failure, Failure::Escape { .. });
+                (escaped && taken == 1).then_some(0)
+            }
         }
     }
 
@@ -68,11 +72,8 @@ impl Partition {
             return self.isolate(broken, taken);
         };
         let record = &mut self.pending[index];
-        record.failed(now);
-        let elapsed = record
-            .failing_since
-            .map_or(Duration::ZERO, |since| now.duration_since(since));
-        if taken == 1 && retry.exhausted(elapsed) {
+        record.attempts += 1;
+        if taken == 1 && retry.exhausted(record.waited) {
             let facts = Facts {
                 attempts: record.attempts,
                 ..Facts::default()
@@ -85,6 +86,7 @@ impl Partition {
             |a| a.min(retry.max),
         );
         record.not_before = Some(now + wait);
+        record.waited += wait;
         if taken > 1 {
             self.isolate(broken, taken);
         }
@@ -92,7 +94,7 @@ impl Partition {
 
     fn again(&mut self, index: Option<usize>, broken: &Broken, taken: usize) {
         if let Some(index) = index {
-            self.pending[index].failed(Instant::now());
+            self.pending[index].attempts += 1;
         }
         if taken > 1 {
             self.isolate(broken, taken);
@@ -136,7 +138,12 @@ impl Partition {
         self.wait(pace.mul_f64(0.5 + fastrand::f64())).await;
     }
 
-    async fn wait_for_infrastructure(&mut self) {
+    /// Waits for as long as it takes. A statement that came to its time limit without being a record's may have
+    /// been too large: the next batch is smaller.
+    async fn infrastructure(&mut self, broken: &Broken, taken: usize) {
+        if matches!(broken.failure, Failure::Sql { .. }) {
+            self.isolate(broken, taken);
+        }
         let retry = &self.shared.config.retry;
         let turn = u32::try_from(self.repeats.count()).unwrap_or(u32::MAX);
         let wait = retry
@@ -213,6 +220,16 @@ impl Partition {
             }
             Say::Nothing => {}
         }
+    }
+}
+
+/// The host's own statements fail for nobody's record: constraints are immediate, so a record's faults show at
+/// its own statements. What would be a record's to retry is waited for, and what would reject it is a stop.
+fn of_nobody(broken: &Broken, verdict: Verdict) -> Verdict {
+    match verdict {
+        Verdict::Transient { .. } if broken.offset.is_none() => Verdict::Infrastructure,
+        Verdict::Permanent(cause) if broken.offset.is_none() => Verdict::Stop(cause.message),
+        verdict => verdict,
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tidegate_core::progress::ProgressKey;
 use tidegate_core::record::TopicPartition;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use uuid::Uuid;
 
 use crate::config::ConsumerConfig;
@@ -16,6 +16,9 @@ use crate::kafka::Consumer;
 
 /// What a guest's statements run in.
 pub type Db = Box<Transaction>;
+
+/// The most looks into logs under way at once.
+const LOOKS: usize = 8;
 
 /// One consumer's surroundings.
 pub struct Shared {
@@ -35,6 +38,10 @@ pub struct Shared {
     pub env: Arc<GuestEnv>,
     /// How long the guests of one batch may run together, before the batch is made smaller.
     pub batch_time: Duration,
+    /// Held while a topic's partitions are registered.
+    pub registering: tokio::sync::Mutex<()>,
+    /// Bounds the looks into logs that are under way.
+    pub looking: Semaphore,
     /// Rung when a dead letter was written.
     pub letters: Notify,
     state: Mutex<State>,
@@ -83,6 +90,8 @@ impl Shared {
             engine: parts.engine,
             modules: parts.modules,
             batch_time: parts.batch_time,
+            registering: tokio::sync::Mutex::new(()),
+            looking: Semaphore::new(LOOKS),
             letters: Notify::new(),
             state: Mutex::default(),
         }

@@ -1,19 +1,17 @@
 //! One consumer: answers the group's events with partition tasks, and owns them.
 
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use futures_util::future::join_all;
 use tidegate_core::record::TopicPartition;
-use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::KafkaConfig;
 use crate::kafka::GroupEvent;
 use crate::worker::owner::{Hold, own};
 use crate::worker::shared::Shared;
+use crate::worker::tasks::Tasks;
 
 /// Runs one consumer until `stop`, or until its Kafka client fails for good: the error says how.
 pub async fn supervise(
@@ -25,12 +23,13 @@ pub async fn supervise(
     let mut owned = Owned {
         shared,
         kafka,
-        tasks: HashMap::new(),
+        tasks: Tasks::default(),
     };
     let result = loop {
         let event = tokio::select! {
             () = stop.cancelled() => break Ok(()),
             event = events.recv() => event,
+            fallen = owned.tasks.fallen() => break Err(fallen),
         };
         match event {
             Some(GroupEvent::Assigned(partitions)) => owned.take(partitions),
@@ -51,31 +50,16 @@ pub async fn supervise(
 struct Owned {
     shared: Arc<Shared>,
     kafka: Arc<KafkaConfig>,
-    tasks: HashMap<TopicPartition, Task>,
-}
-
-struct Task {
-    hold: watch::Sender<Hold>,
-    join: JoinHandle<()>,
+    tasks: Tasks,
 }
 
 impl Owned {
     fn take(&mut self, partitions: Vec<TopicPartition>) {
         for source in partitions {
-            let (hold, held) = watch::channel(Hold::Held);
-            let run = own(
-                self.shared.clone(),
-                self.kafka.clone(),
-                source.clone(),
-                held,
-            );
-            self.tasks.insert(
-                source,
-                Task {
-                    hold,
-                    join: tokio::spawn(run),
-                },
-            );
+            let (shared, kafka) = (self.shared.clone(), self.kafka.clone());
+            let own_source = source.clone();
+            self.tasks
+                .start(source, |hold| own(shared, kafka, own_source, hold));
         }
     }
 
@@ -86,43 +70,16 @@ impl Owned {
         }
     }
 
-    async fn end_all(&mut self) {
-        let all: Vec<_> = self.tasks.keys().cloned().collect();
-        let deadline = Instant::now() + self.shared.config.drain_timeout;
-        self.end(&all, Hold::Draining(deadline)).await;
-    }
-
-    /// Ends the tasks of `partitions` and waits for them, to the deadline and a little more; what does not
-    /// end by then is aborted, which rolls its transaction back.
     async fn end(&mut self, partitions: &[TopicPartition], how: Hold) {
-        let limit = match how {
-            Hold::Draining(deadline) => deadline.saturating_duration_since(Instant::now()),
-            Hold::Held | Hold::Lost => Duration::from_secs(1),
-        };
-        let mut tasks: Vec<_> = partitions
-            .iter()
-            .filter_map(|p| self.tasks.remove(p))
-            .collect();
-        for task in &tasks {
-            task.hold.send_replace(how);
-        }
-        // A task whose hold is gone takes its partition for lost: the holds stay until the tasks have ended.
-        join_all(
-            tasks
-                .iter_mut()
-                .map(|task| finish(&mut task.join, limit + Duration::from_millis(500))),
-        )
-        .await;
+        self.tasks.end(partitions, how).await;
         for source in partitions {
             self.shared.disowns(source);
         }
     }
-}
 
-async fn finish(join: &mut JoinHandle<()>, limit: Duration) {
-    if tokio::time::timeout(limit, &mut *join).await.is_err() {
-        tracing::warn!("a partition did not end by its deadline; its batch is rolled back");
-        join.abort();
-        let _aborted = join.await;
+    async fn end_all(&mut self) {
+        let deadline = Instant::now() + self.shared.config.drain_timeout;
+        let all = self.tasks.sources();
+        self.end(&all, Hold::Draining(deadline)).await;
     }
 }
