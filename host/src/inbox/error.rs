@@ -1,6 +1,7 @@
 //! What goes wrong with PostgreSQL, in words that hold neither passwords nor values of rows.
 
 use tidegate_core::failure::Failure;
+use tidegate_core::text::bounded;
 use tokio_postgres::error::Severity;
 
 /// Why the database could not be used, outside of a batch.
@@ -136,12 +137,4 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     bounded(&text, MESSAGE_BYTES)
-}
-
-/// At most so many bytes of a text, cut between characters.
-pub(crate) fn bounded(text: &str, bytes: usize) -> String {
-    let end = (0..=bytes.min(text.len()))
-        .rev()
-        .find(|&i| text.is_char_boundary(i));
-    text[..end.unwrap_or(0)].to_owned()
 }

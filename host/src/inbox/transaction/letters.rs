@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use tidegate_core::letter::Letter;
 use tidegate_core::record::Timestamp;
+use tidegate_core::text::bounded;
 use tokio_postgres::{Client, Statement};
 
 use super::Finish;
 use crate::inbox::connection::{Sent, send};
-use crate::inbox::error::bounded;
 
 /// Writes a letter. One of the same id that was closed is opened again (its record was rejected again); one that is
 /// open stands as it is, and so does another open letter of the position.
