@@ -161,6 +161,25 @@ async fn staged_results_that_nobody_reads_do_not_stall_the_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn staged_results_that_nobody_reads_do_not_stall_a_rollback() {
+    let db = db(Wall::Keywords).await;
+    let (mut transaction, _) = db.open(0, vec![]).await;
+    transaction.enter(0);
+    let sql = "UPDATE accounts SET balance = 0 RETURNING repeat('x', 20000)";
+    for _ in 0..3 {
+        transaction
+            .stage(sql.into(), vec![], Expectation::Any)
+            .await
+            .expect("staged");
+    }
+    let begun = std::time::Instant::now();
+    transaction.rollback().await;
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    db.handle(0, vec![hour("a", 0)]).await;
+    assert_eq!(db.total().await, 100_000);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_result_over_its_limits_is_refused_and_read_off() {
     let db = db(Wall::Keywords).await;
     let (mut transaction, _) = db.open(0, vec![]).await;

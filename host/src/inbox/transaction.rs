@@ -180,7 +180,9 @@ impl Transaction {
             timeout(CANCEL_WAIT, cancel.cancel_query(NoTls)).await.ok();
         }
         if !doubtful {
-            let Self { held, .. } = *self;
+            // Results that nobody takes any more must not hold up the driver before it comes to our ROLLBACK.
+            let Self { held, ledger, .. } = *self;
+            drop(ledger);
             held.roll_back().await;
         }
     }
