@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tidegate::engine::{Engine, EngineOptions, Event, GuestEnv, Instance, Module};
-use tidegate_core::limits::GuestLimits;
+use tidegate_core::limits::{GuestLimits, Limit};
 use tidegate_core::outcome::GuestEnd;
 use tidegate_core::record::{Header, Record, Timestamp, TopicPartition};
 use tidegate_core::sql::{CallError, Expectation, GuestSql, ResultSet, Value};
@@ -28,11 +28,17 @@ pub(crate) struct Call {
 #[derive(Clone, Default)]
 pub(crate) struct Fake {
     calls: Arc<Mutex<Vec<Call>>>,
+    refused: Arc<Mutex<Vec<Limit>>>,
 }
 
 impl Fake {
     pub(crate) fn calls(&self) -> Vec<Call> {
         self.calls.lock().unwrap().clone()
+    }
+
+    /// The limits for which the engine refused calls.
+    pub(crate) fn refused(&self) -> Vec<Limit> {
+        self.refused.lock().unwrap().clone()
     }
 
     async fn run(
@@ -79,6 +85,10 @@ impl GuestSql for Fake {
         expect: Expectation,
     ) -> Result<(), CallError> {
         self.run(sql, params, Some(expect)).await.map(drop)
+    }
+
+    fn refuse(&mut self, limit: Limit) {
+        self.refused.lock().unwrap().push(limit);
     }
 }
 

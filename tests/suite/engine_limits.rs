@@ -89,13 +89,20 @@ async fn too_large_a_result_or_statement_is_an_error_for_the_guest() {
     };
     let bench = Bench::new("sql", limits).await;
     let long = format!("SELECT '{}'", "x".repeat(1000));
-    for (sql, runs) in [("rows 11", 1), ("rows 5", 1), (long.as_str(), 0)] {
-        let (end, calls) = bench.call(&query(sql)).await;
+    for (sql, runs, limit) in [
+        ("rows 11", 1, Limit::ResultRows),
+        ("rows 5", 1, Limit::ResultBytes),
+        (long.as_str(), 0, Limit::ParameterBytes),
+    ] {
+        let mut instance = bench.instance().await;
+        let end = instance.call(event(&query(sql))).await;
+        let db = instance.into_db();
         assert!(
             matches!(&end, GuestEnd::Reject { code, .. } if code == "limit"),
             "{sql}: {end:?}"
         );
-        assert_eq!(calls.len(), runs);
+        assert_eq!(db.calls().len(), runs);
+        assert_eq!(db.refused(), [limit], "the transaction knows");
     }
     assert_eq!(bench.call(&query("rows 4")).await.0, GuestEnd::Done);
 }

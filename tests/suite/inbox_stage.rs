@@ -198,8 +198,31 @@ async fn a_result_over_its_limits_is_refused_and_read_off() {
         matches!(error, CallError::Sql(ref e) if e.code == "limit"),
         "{error:?}"
     );
-    assert_eq!(transaction.drain().await.and_then(|b| b.offset), Some(0));
+    let broken = transaction.drain().await.expect("tainted");
+    assert_eq!(broken.offset, Some(0));
+    assert_eq!(broken.failure, Failure::Limit(Limit::ResultRows));
     transaction.rollback().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_engine_refused_commits_nothing_whatever_the_guest_says() {
+    let db = db(Wall::Keywords).await;
+    let (mut transaction, _) = db.open(0, vec![hour("a", 3), hour("b", 4)]).await;
+    transaction.enter(3);
+    transaction
+        .stage(CREDIT.into(), ints(&[1, 1]), Expectation::Exactly(1))
+        .await
+        .expect("staged");
+    transaction.enter(4);
+    transaction.refuse(Limit::ParameterBytes);
+    assert_eq!(transaction.calls(), 1);
+    let ended = ask(&mut transaction, "SELECT 1", vec![]).await;
+    assert_eq!(ended, Err(CallError::Ended));
+    let broken = transaction.commit(finish(5)).await.expect_err("tainted");
+    assert_eq!(broken.offset, Some(4));
+    assert_eq!(broken.failure, Failure::Limit(Limit::ParameterBytes));
+    db.handle(0, vec![hour("a", 3)]).await;
+    assert_eq!(db.total().await, 100_000);
 }
 
 #[tokio::test(flavor = "multi_thread")]

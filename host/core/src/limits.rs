@@ -52,6 +52,12 @@ pub enum Limit {
     Wall,
     /// Number of statements.
     Statements,
+    /// Bytes of one statement and its parameters.
+    ParameterBytes,
+    /// Rows of one result.
+    ResultRows,
+    /// Bytes of one result.
+    ResultBytes,
 }
 
 impl Limit {
@@ -62,6 +68,9 @@ impl Limit {
             Limit::Cpu => "cpu-limit",
             Limit::Wall => "wall-limit",
             Limit::Statements => "statement-limit",
+            Limit::ParameterBytes => "parameter-bytes-limit",
+            Limit::ResultRows => "result-rows-limit",
+            Limit::ResultBytes => "result-bytes-limit",
         }
     }
 }

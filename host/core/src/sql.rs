@@ -2,6 +2,8 @@
 
 use std::future::Future;
 
+use crate::limits::Limit;
+
 /// A value on its way to or from the database. Dates and times are ISO 8601 text, as PostgreSQL prints
 /// them under `DateStyle = ISO, YMD`; `timestamptz` is in UTC.
 #[derive(Clone, Debug, PartialEq)]
@@ -142,6 +144,10 @@ pub trait GuestSql: Send + 'static {
         params: Vec<Value>,
         expect: Expectation,
     ) -> impl Future<Output = Result<(), CallError>> + Send;
+
+    /// Notes that the engine refused a call of the running guest for a limit, before or after the transaction saw
+    /// it. The record is tainted: whatever its guest returns, nothing of it commits.
+    fn refuse(&mut self, _limit: Limit) {}
 }
 
 impl<T: GuestSql> GuestSql for Box<T> {
@@ -168,5 +174,9 @@ impl<T: GuestSql> GuestSql for Box<T> {
         expect: Expectation,
     ) -> impl Future<Output = Result<(), CallError>> + Send {
         (**self).stage(sql, params, expect)
+    }
+
+    fn refuse(&mut self, limit: Limit) {
+        (**self).refuse(limit);
     }
 }

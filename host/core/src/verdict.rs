@@ -73,7 +73,9 @@ pub fn verdict(failure: &Failure, facts: Facts) -> Verdict {
         | Failure::BadParameter { .. }
         | Failure::StatementRefused { .. }
         | Failure::Reject { .. }
-        | Failure::Limit(Limit::Statements) => Verdict::Permanent(cause(failure, facts)),
+        | Failure::Limit(
+            Limit::Statements | Limit::ParameterBytes | Limit::ResultRows | Limit::ResultBytes,
+        ) => Verdict::Permanent(cause(failure, facts)),
         Failure::Retry { after_ms, .. } => Verdict::Transient {
             after: after_ms.map(|ms| Duration::from_millis(ms.into())),
         },

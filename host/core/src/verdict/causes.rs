@@ -106,5 +106,14 @@ fn limit_message(limit: Limit) -> &'static str {
         Limit::Cpu => "the guest ran into its CPU limit (`limits.cpu`)",
         Limit::Wall => "the guest ran into its wall-clock limit (`limits.wall`)",
         Limit::Statements => "the guest ran into its limit of statements (`limits.statements`)",
+        Limit::ParameterBytes => {
+            "a statement and its parameters are larger than the guest may send (`limits.parameter_bytes`)"
+        }
+        Limit::ResultRows => {
+            "a result has more rows than the guest may have (`limits.result_rows`)"
+        }
+        Limit::ResultBytes => {
+            "a result has more bytes than the guest may have (`limits.result_bytes`)"
+        }
     }
 }

@@ -136,10 +136,14 @@ fn guests_that_break_get_one_fresh_try() {
         assert_eq!(code_of(on(&failure, 2, false, false)), code);
     }
     assert_eq!(first(&Failure::Limit(Limit::Wall)), TRANSIENT);
-    assert_eq!(
-        code_of(first(&Failure::Limit(Limit::Statements))),
-        "statement-limit"
-    );
+    for (limit, code) in [
+        (Limit::Statements, "statement-limit"),
+        (Limit::ParameterBytes, "parameter-bytes-limit"),
+        (Limit::ResultRows, "result-rows-limit"),
+        (Limit::ResultBytes, "result-bytes-limit"),
+    ] {
+        assert_eq!(code_of(first(&Failure::Limit(limit))), code);
+    }
 }
 
 #[test]

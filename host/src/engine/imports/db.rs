@@ -1,6 +1,6 @@
 //! `db`: the guest's statements, counted and bounded, handed to the transaction.
 
-use tidegate_core::limits::GuestLimits;
+use tidegate_core::limits::{GuestLimits, Limit};
 use tidegate_core::outcome::GuestEnd;
 use tidegate_core::sql::{self, CallError, GuestSql, ResultSet, SqlError};
 
@@ -18,8 +18,8 @@ impl<D: GuestSql> Host for State<D> {
             Err(refused) => return Ok(Err(refused.into())),
         };
         let answer = self.db.query(sql, params).await;
-        let limits = &self.env.limits;
-        to_guest(answer.and_then(|rows| bounded(rows, limits))).map(|a| a.map(Into::into))
+        let answer = answer.and_then(|rows| self.bounded(rows));
+        to_guest(answer).map(|a| a.map(Into::into))
     }
 
     async fn execute(&mut self, sql: String, params: Vec<Value>) -> Answer<u32> {
@@ -38,11 +38,9 @@ impl<D: GuestSql> Host for State<D> {
         expect: Expectation,
     ) -> wasmtime::Result<()> {
         // A staged statement has no answer to carry a refusal, so it ends the guest.
-        let params = self.admit(&sql, params)?.map_err(|refused| {
-            Stop(GuestEnd::Trap {
-                message: format!("db.stage: {}", refused.message),
-            })
-        })?;
+        let params = self
+            .admit(&sql, params)?
+            .map_err(|_| Stop(GuestEnd::Limit(Limit::ParameterBytes)))?;
         match self.db.stage(sql, params, expect.into()).await {
             Ok(()) => Ok(()),
             Err(CallError::Ended) => Err(Stop(GuestEnd::Unheard).into()),
@@ -66,30 +64,42 @@ impl<D: GuestSql> State<D> {
         let bytes = sql.len() + params.iter().map(convert::size).sum::<usize>();
         let limit = self.env.limits.parameter_bytes;
         if bytes > limit {
-            return Ok(Err(limit_error(format!(
+            let words = format!(
                 "the statement and its parameters hold {bytes} bytes; the limit is {limit} (parameter_bytes)"
-            ))));
+            );
+            return Ok(Err(self.refuse(Limit::ParameterBytes, words)));
         }
         Ok(Ok(params))
     }
+
+    fn bounded(&mut self, rows: ResultSet) -> Result<ResultSet, CallError> {
+        let excess = excess(&rows, &self.env.limits);
+        match excess {
+            Some((limit, words)) => Err(CallError::Sql(self.refuse(limit, words))),
+            None => Ok(rows),
+        }
+    }
+
+    /// Tells the guest, and the transaction: a guest that does not mind must not commit what it did without.
+    fn refuse(&mut self, limit: Limit, words: String) -> SqlError {
+        self.db.refuse(limit);
+        limit_error(words)
+    }
 }
 
-fn bounded(rows: ResultSet, limits: &GuestLimits) -> Result<ResultSet, CallError> {
-    let count = rows.rows.len();
-    if count > limits.result_rows {
-        let limit = limits.result_rows;
-        return Err(CallError::Sql(limit_error(format!(
-            "the result has {count} rows; the limit is {limit} (result_rows)"
-        ))));
+fn excess(rows: &ResultSet, limits: &GuestLimits) -> Option<(Limit, String)> {
+    let (count, limit) = (rows.rows.len(), limits.result_rows);
+    if count > limit {
+        let words = format!("the result has {count} rows; the limit is {limit} (result_rows)");
+        return Some((Limit::ResultRows, words));
     }
     let bytes: usize = rows.rows.iter().flatten().map(convert::size).sum();
-    if bytes > limits.result_bytes {
-        let limit = limits.result_bytes;
-        return Err(CallError::Sql(limit_error(format!(
-            "the result holds {bytes} bytes; the limit is {limit} (result_bytes)"
-        ))));
+    let limit = limits.result_bytes;
+    if bytes > limit {
+        let words = format!("the result holds {bytes} bytes; the limit is {limit} (result_bytes)");
+        return Some((Limit::ResultBytes, words));
     }
-    Ok(rows)
+    None
 }
 
 fn limit_error(message: String) -> SqlError {

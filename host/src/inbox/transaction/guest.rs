@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tidegate_core::failure::Failure;
+use tidegate_core::limits::Limit;
 use tidegate_core::sql::{CallError, Expectation, GuestSql, ResultSet, Value};
 use tokio_postgres::Statement;
 
@@ -42,6 +43,11 @@ impl GuestSql for Transaction {
         self.in_call = false;
         answer.map_err(|_| CallError::Ended)
     }
+
+    fn refuse(&mut self, limit: Limit) {
+        self.calls = self.calls.saturating_add(1);
+        self.fail(Failure::Limit(limit));
+    }
 }
 
 impl Transaction {
@@ -63,11 +69,19 @@ impl Transaction {
         match self.attend("a query", work).await {
             Ok(Ok(result)) => self.unless_failed(result).await,
             Ok(Err(RowsError::Driver(error))) => Err(self.server_refused(&error).await),
-            Ok(Err(RowsError::TooLarge(message))) => Err(self.too_large(message).await),
+            Ok(Err(RowsError::TooLarge(limit, message))) => {
+                let failure = Failure::Limit(limit);
+                Err(self.host_refused("limit", failure, message).await)
+            }
             Ok(Err(RowsError::Malformed(column))) => {
                 let message =
                     format!("the value of column \"{column}\" cannot be read; cast it to text");
-                Err(self.host_refused("data", "22P03", message).await)
+                let failure = Failure::Sql {
+                    sqlstate: "22P03".to_owned(),
+                    message: message.clone(),
+                    constraint: None,
+                };
+                Err(self.host_refused("data", failure, message).await)
             }
             Err(failure) => Err(self.connection_lost(failure)),
         }

@@ -38,26 +38,18 @@ impl Transaction {
         }
     }
 
-    pub(super) async fn too_large(&mut self, message: String) -> CallError {
-        self.host_refused("limit", "54000", message).await
-    }
-
     /// The host refuses what the server has answered. The record is tainted as if the server had spoken.
     pub(super) async fn host_refused(
         &mut self,
         code: &str,
-        sqlstate: &str,
+        failure: Failure,
         message: String,
     ) -> CallError {
         self.drain_window().await;
         if self.ledger.failure().is_some() {
             return CallError::Ended;
         }
-        self.fail(Failure::Sql {
-            sqlstate: sqlstate.to_owned(),
-            message: message.clone(),
-            constraint: None,
-        });
+        self.fail(failure);
         told(code, message)
     }
 

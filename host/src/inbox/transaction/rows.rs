@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::TryStreamExt;
+use tidegate_core::limits::Limit;
 use tidegate_core::sql::{Column, ResultSet, Value};
 use tokio_postgres::{Client, Row, Statement};
 
@@ -18,7 +19,7 @@ pub(super) enum RowsError {
     /// The driver's or the server's error.
     Driver(tokio_postgres::Error),
     /// The result is larger than a guest may have.
-    TooLarge(String),
+    TooLarge(Limit, String),
     /// A value is not of its type's form; the column's name.
     Malformed(String),
 }
@@ -63,16 +64,12 @@ pub(super) async fn read(
 
 fn within(limits: ResultLimits, rows: usize, bytes: usize) -> Result<(), RowsError> {
     if rows > limits.rows {
-        return Err(RowsError::TooLarge(format!(
-            "the result has more than {} rows",
-            limits.rows
-        )));
+        let message = format!("the result has more than {} rows", limits.rows);
+        return Err(RowsError::TooLarge(Limit::ResultRows, message));
     }
     if bytes > limits.bytes {
-        return Err(RowsError::TooLarge(format!(
-            "the result has more than {} bytes",
-            limits.bytes
-        )));
+        let message = format!("the result has more than {} bytes", limits.bytes);
+        return Err(RowsError::TooLarge(Limit::ResultBytes, message));
     }
     Ok(())
 }
