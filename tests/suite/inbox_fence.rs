@@ -217,6 +217,61 @@ async fn nothing_shows_the_password() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_refused_connection_is_a_stop_and_a_full_server_is_waited_for() {
+    let db = db(Wall::Keywords).await;
+    db.run(
+        "DO $$ BEGIN
+             CREATE ROLE tidegate_full LOGIN CONNECTION LIMIT 0; CREATE ROLE tidegate_uninvited LOGIN;
+         EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$",
+    )
+    .await;
+    let url = db.url.clone();
+    db.run("DO $$ BEGIN EXECUTE format('REVOKE CONNECT ON DATABASE %I FROM PUBLIC', current_database()); END $$")
+        .await;
+    let (server, name) = url.rsplit_once('/').expect("a database");
+    let (_, host) = server.rsplit_once('@').expect("a user");
+    let asked = [
+        (
+            format!("postgresql://nosuchuser:s3cret@{host}/{name}"),
+            "28000",
+        ),
+        (format!("{server}/nosuchdatabase"), "3D000"),
+        (
+            format!("postgresql://tidegate_uninvited:s3cret@{host}/{name}"),
+            "42501",
+        ),
+    ];
+    for (url, wanted) in asked {
+        let inbox = Inbox::new(&config(&url), Wall::Keywords).expect("an inbox");
+        for error in [
+            inbox.check_schema().await.expect_err("refused"),
+            inbox.migrate().await.expect_err("refused"),
+        ] {
+            assert!(
+                matches!(error, InboxError::Refused { ref sqlstate, .. } if sqlstate == wanted),
+                "{url}: {error}"
+            );
+            assert!(error.to_string().contains("cannot connect to"), "{error}");
+            assert!(!format!("{error:?}").contains("s3cret"), "{error}");
+        }
+        let failure = inbox.begin(&db.head(0, vec![]), true).await;
+        assert!(
+            matches!(failure, Err(Failure::Sql { ref sqlstate, .. }) if sqlstate == wanted),
+            "{failure:?}"
+        );
+    }
+    db.run("DO $$ BEGIN EXECUTE format('GRANT CONNECT ON DATABASE %I TO tidegate_full', current_database()); END $$")
+        .await;
+    let full = format!("postgresql://tidegate_full@{host}/{name}");
+    let inbox = Inbox::new(&config(&full), Wall::Keywords).expect("an inbox");
+    let error = inbox.check_schema().await.expect_err("no room");
+    assert!(
+        matches!(error, InboxError::Unreachable(ref words) if words.contains("53300")),
+        "{error}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_batch_waits_for_a_connection_and_a_dead_one_is_replaced() {
     let db = db(Wall::Keywords).await;
     let ended = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \

@@ -17,6 +17,7 @@ pub(crate) struct Db {
     pub(crate) inbox: Inbox,
     pub(crate) client: Client,
     pub(crate) owner: Uuid,
+    pub(crate) url: String,
 }
 
 pub(crate) fn config(url: &str) -> PostgresConfig {
@@ -50,6 +51,7 @@ pub(crate) async fn db(wall: Wall) -> Db {
         inbox,
         client,
         owner,
+        url,
     };
     db.inbox
         .register(("c", "t"), "g", "k", &[(0, 0, None)])

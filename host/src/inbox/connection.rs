@@ -7,12 +7,13 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tidegate_core::failure::Failure;
+use tidegate_core::text::bounded;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::{Client, NoTls, Row, Statement};
 
 use super::SqlParam;
-use super::error::{InboxError, chain, failure_of, overdue};
+use super::error::{InboxError, MESSAGE_BYTES, chain, failure_of, no_standby, overdue};
 use super::settings::{Settings, WATCH_CLIENT};
 use super::statements::Statements;
 
@@ -46,18 +47,21 @@ impl Connection {
             }
         };
         match timeout(settings.connect_timeout, opening).await {
-            Ok(opened) => opened.map_err(|e| refused(settings, &chain(&e))),
-            Err(_) => Err(refused(
-                settings,
-                "no answer within postgres.connect_timeout",
-            )),
+            Ok(opened) => opened.map_err(|e| not_opened(settings, &e)),
+            Err(_) => Err(overdue_opening(settings)),
         }
     }
 
-    /// Opens a bare connection; the task drives it to its end. Notices are dropped: they may hold values.
-    pub(crate) async fn dial(
-        settings: &Settings,
-    ) -> Result<(Client, JoinHandle<()>), tokio_postgres::Error> {
+    /// Opens a bare connection, to the deadline, without setting the session up.
+    pub(crate) async fn bare(settings: &Settings) -> Result<(Client, JoinHandle<()>), InboxError> {
+        match timeout(settings.connect_timeout, Self::dial(settings)).await {
+            Ok(dialled) => dialled.map_err(|e| not_opened(settings, &e)),
+            Err(_) => Err(overdue_opening(settings)),
+        }
+    }
+
+    /// The task drives the connection to its end. Notices are dropped: they may hold values.
+    async fn dial(settings: &Settings) -> Result<(Client, JoinHandle<()>), tokio_postgres::Error> {
         let (client, mut driver) = settings.driver.connect(NoTls).await?;
         let task = tokio::spawn(async move {
             while let Some(Ok(_)) = std::future::poll_fn(|cx| driver.poll_message(cx)).await {}
@@ -101,7 +105,8 @@ impl Connection {
     ) -> Result<Vec<Row>, Failure> {
         let statement = self.host(sql).await?;
         self.command("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
-            .await?;
+            .await
+            .map_err(no_standby)?;
         match self
             .answer("a statement", self.client.query(&statement, params))
             .await
@@ -142,8 +147,46 @@ impl Drop for Connection {
     }
 }
 
-fn refused(settings: &Settings, words: &str) -> InboxError {
-    InboxError::Unreachable(format!("{}: {words}", settings.place))
+fn overdue_opening(settings: &Settings) -> InboxError {
+    let place = &settings.place;
+    InboxError::Unreachable(format!(
+        "{place}: no answer within postgres.connect_timeout"
+    ))
+}
+
+/// Why no connection was opened. That this user may not, or that there is no such database, does not pass by
+/// waiting; everything else may.
+fn not_opened(settings: &Settings, error: &tokio_postgres::Error) -> InboxError {
+    let words = error
+        .as_db_error()
+        .map_or_else(|| chain(error), |db| bounded(db.message(), MESSAGE_BYTES));
+    let sqlstate = error.code().map(|code| code.code());
+    match sqlstate {
+        Some(code) if is_for_good(code) => no_access(settings, code, &words),
+        None if words.ends_with(PASSWORD_MISSING) => no_access(settings, "28P01", &words),
+        Some(code) => {
+            InboxError::Unreachable(format!("{}: {words} (SQLSTATE {code})", settings.place))
+        }
+        None => InboxError::Unreachable(format!("{}: {words}", settings.place)),
+    }
+}
+
+/// The driver's words where the server asks for a password that the URL does not hold.
+const PASSWORD_MISSING: &str = "password missing";
+
+/// Whether a refusal to connect needs an operator: user, password, pg_hba.conf, the database, the right to connect.
+fn is_for_good(sqlstate: &str) -> bool {
+    sqlstate == "42501" || matches!(sqlstate.get(..2), Some("28" | "3D"))
+}
+
+fn no_access(settings: &Settings, sqlstate: &str, words: &str) -> InboxError {
+    let (place, user) = (&settings.place, &settings.user);
+    InboxError::Refused {
+        sqlstate: sqlstate.to_owned(),
+        message: format!(
+            "user \"{user}\" cannot connect to {place}: {words}; check user, password and database in postgres.url, and the server's pg_hba.conf"
+        ),
+    }
 }
 
 /// Sends a request and does not wait: the driver sends it on the future's first poll.

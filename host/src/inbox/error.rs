@@ -89,7 +89,7 @@ impl From<InboxError> for Failure {
 }
 
 /// The most bytes of a server's message that are kept.
-const MESSAGE_BYTES: usize = 1024;
+pub(crate) const MESSAGE_BYTES: usize = 1024;
 
 /// A driver's error as a failure. A FATAL error ends the connection, whatever its code.
 pub(crate) fn failure_of(error: &tokio_postgres::Error) -> Failure {
@@ -105,6 +105,19 @@ pub(crate) fn failure_of(error: &tokio_postgres::Error) -> Failure {
             db.code().code()
         )),
         None => unreachable(chain(error)),
+    }
+}
+
+/// What a failed `BEGIN … READ WRITE` means. A standby cannot begin one, and says so with a code that elsewhere means
+/// a stale plan: the primary, or this server's promotion, is to be waited for.
+pub(crate) fn no_standby(failure: Failure) -> Failure {
+    match failure {
+        Failure::Sql {
+            sqlstate, message, ..
+        } if matches!(sqlstate.as_str(), "0A000" | "25006") => unreachable(format!(
+            "the server takes no writes now, as a standby does: {message} (SQLSTATE {sqlstate})"
+        )),
+        failure => failure,
     }
 }
 
@@ -137,4 +150,25 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     bounded(&text, MESSAGE_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_standby_is_waited_for() {
+        let sql = |sqlstate: &str| Failure::Sql {
+            sqlstate: sqlstate.into(),
+            message: "cannot set transaction read-write mode during recovery".into(),
+            constraint: None,
+        };
+        for sqlstate in ["0A000", "25006"] {
+            assert!(matches!(
+                no_standby(sql(sqlstate)),
+                Failure::Unreachable { .. }
+            ));
+        }
+        assert_eq!(no_standby(sql("42P01")), sql("42P01"));
+    }
 }

@@ -26,19 +26,7 @@ impl Inbox {
         if let Err(newer @ InboxError::Newer { .. }) = self.check_schema().await {
             return Err(newer);
         }
-        let dial = tokio::time::timeout(
-            self.settings.connect_timeout,
-            Connection::dial(&self.settings),
-        );
-        let (mut client, driver) = match dial.await {
-            Ok(dialled) => dialled.map_err(|e| unreachable(&self.settings, &chain(&e)))?,
-            Err(_) => {
-                return Err(unreachable(
-                    &self.settings,
-                    "no answer within postgres.connect_timeout",
-                ));
-            }
-        };
+        let (mut client, driver) = Connection::bare(&self.settings).await?;
         let applied = apply(&mut client, &self.settings).await;
         drop(client);
         driver.abort();
@@ -120,8 +108,4 @@ async fn create_schema(client: &Client) -> Result<(), tokio_postgres::Error> {
         true => client.batch_execute("CREATE SCHEMA tidegate").await,
         false => Ok(()),
     }
-}
-
-fn unreachable(settings: &Settings, words: &str) -> InboxError {
-    InboxError::Unreachable(format!("{}: {words}", settings.place))
 }

@@ -15,6 +15,8 @@ pub(crate) struct Settings {
     pub(crate) driver: tokio_postgres::Config,
     /// Host, port and database, for messages; never the password.
     pub(crate) place: String,
+    /// Who connects.
+    pub(crate) user: String,
     /// How long opening a connection may take.
     pub(crate) connect_timeout: Duration,
     /// How long an answer may take before the connection counts as dead.
@@ -40,6 +42,7 @@ impl Settings {
         }
         Ok(Self {
             place: place(&driver),
+            user: user(&driver),
             connect_timeout: config.connect_timeout,
             patience: config.statement_timeout + PATIENCE,
             session: session(config),
@@ -65,6 +68,12 @@ fn parse(url: &str) -> Result<tokio_postgres::Config, InboxError> {
         }
         _ => Ok(driver),
     }
+}
+
+/// A URL without a user names none to the driver, which takes the operating system's.
+fn user(driver: &tokio_postgres::Config) -> String {
+    let user = driver.get_user();
+    user.unwrap_or("(the operating system's)").to_owned()
 }
 
 fn place(driver: &tokio_postgres::Config) -> String {

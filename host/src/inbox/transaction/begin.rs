@@ -11,6 +11,7 @@ use super::claim::{CLAIM, Claims, key_of};
 use super::{BatchHead, Begun, Transaction};
 use crate::inbox::Inbox;
 use crate::inbox::connection::{Connection, Sent, send};
+use crate::inbox::error::no_standby;
 use crate::inbox::pool::Held;
 use crate::inbox::value::param::Param;
 
@@ -84,7 +85,10 @@ async fn open(connection: &mut Connection, head: &BatchHead) -> Result<Opened, F
     let fence = send_fence(Arc::clone(&connection.client), fence, head);
     let claim = (!head.claims.is_empty())
         .then(|| send_claim(Arc::clone(&connection.client), claim, Claims::of(head)));
-    connection.answer("BEGIN", begin).await?;
+    connection
+        .answer("BEGIN", begin)
+        .await
+        .map_err(no_standby)?;
     let fenced = connection.answer("the fence", fence).await?;
     let claimed = match claim {
         Some(claim) => connection.answer("the claim", claim).await?,
