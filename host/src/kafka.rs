@@ -26,6 +26,7 @@ mod queue;
 mod quiet;
 mod read_record;
 mod rebalance;
+mod sequence;
 
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ pub use error::KafkaError;
 pub use offsets::{GroupOffset, cluster_id, group_offsets, topic_partitions};
 pub use options::check_options;
 pub use publisher::{Outgoing, Publisher};
-pub use queue::PartitionQueue;
+pub use queue::{PartitionQueue, QueueEnd};
 pub use read_record::{Found, read_record};
 
 /// What a consumer subscribes to.

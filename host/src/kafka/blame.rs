@@ -7,7 +7,8 @@ use tidegate_core::record::TopicPartition;
 /// Such an error comes in its partition's order: the partition waits for that very offset, or for an earlier
 /// one with a gap behind it. Where that leaves several, all are suspects: stopping an innocent one
 /// costs a new start, letting the other go on would skip records. Unless one has `failed` already: behind a
-/// bad batch librdkafka may be lost, and what it then says names no offset of anybody's.
+/// bad batch librdkafka may be lost, and what it then says names no offset of anybody's. Then nobody is
+/// named, and everybody's next gap is suspicious.
 pub(super) fn suspects(
     text: &str,
     positions: &[(TopicPartition, i64)],
@@ -66,6 +67,8 @@ mod tests {
         let codec = "Decompression (codec 0x1) of message at 7 of 5 bytes failed";
         assert_eq!(suspects(codec, &at(&[7]), false), at(&[7]));
         assert!(suspects("MagicByte 120 at offset 8680", &at(&[1, 2]), true).is_empty());
+        assert!(suspects("no number", &at(&[1, 2]), true).is_empty());
+        assert!(suspects("MagicByte 120 at offset 1", &at(&[3, 2]), false).is_empty());
         assert_eq!(suspects("no number", &at(&[1, 2]), false).len(), 2);
     }
 }

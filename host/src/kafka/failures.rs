@@ -6,7 +6,7 @@ use rdkafka::error::{KafkaError as Client, RDKafkaErrorCode as Code};
 use tidegate_core::record::TopicPartition;
 
 use super::poll::Poller;
-use super::{GroupEvent, KafkaError, blame, error};
+use super::{GroupEvent, KafkaError, QueueEnd, blame, error};
 
 impl Poller {
     /// An error that a poll returned: fatal, about one partition, or gone by itself.
@@ -55,17 +55,25 @@ impl Poller {
         }));
     }
 
-    /// A batch that cannot be read would be left out without a word by going on behind it.
+    /// A batch that cannot be read would be left out without a word by going on behind it. Where nobody is
+    /// to blame, everybody's next record tells: it stands where it is expected, or behind a gap.
     fn unreadable(&mut self, reason: &str) {
         let failed = self.partitions.has_failed();
-        let suspects = blame::suspects(reason, &self.partitions.positions(), failed);
-        for (tp, expected) in suspects {
-            self.end(
-                &tp,
-                expected,
-                &format!("a batch at or after offset {expected} cannot be read: {reason}"),
-            );
+        let blamed = blame::suspects(reason, &self.partitions.positions(), failed);
+        if blamed.is_empty() {
+            self.passing(Some(Code::BadMessage), reason);
+            self.partitions.suspect(reason);
         }
+        for (tp, expected) in blamed {
+            let why = format!("a batch at or after offset {expected} cannot be read: {reason}");
+            self.end(&tp, expected, QueueEnd::Unreadable(why));
+        }
+    }
+
+    /// A record came behind a gap that may hide an unreadable batch: its partition has been ended.
+    pub(super) fn skipped(&mut self, tp: &TopicPartition, end: &QueueEnd) {
+        tracing::error!(consumer = %self.subscription.consumer, partition = %tp, "{end}");
+        self.pause(tp);
     }
 
     /// Ends what is out of range. A guess is not acted on while a partition that has come to grief already
@@ -75,13 +83,14 @@ impl Poller {
             .probe
             .turn(&self.client, || self.partitions.positions());
         let explained = self.partitions.has_failed();
-        for out in found.iter().filter(|out| out.certain || !explained) {
-            self.end(&out.partition, out.expected, &out.why);
+        for out in found.into_iter().filter(|out| out.certain || !explained) {
+            self.end(&out.partition, out.expected, QueueEnd::OutOfRange(out.why));
         }
     }
 
-    fn end(&self, tp: &TopicPartition, expected: i64, why: &str) {
-        if self.partitions.fail(tp, expected, why) {
+    fn end(&self, tp: &TopicPartition, expected: i64, end: QueueEnd) {
+        let why = end.to_string();
+        if self.partitions.fail(tp, expected, end) {
             tracing::error!(consumer = %self.subscription.consumer, partition = %tp, "{why}");
         }
     }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use rdkafka::Message;
 use rdkafka::message::BorrowedMessage;
-use tidegate_core::record::TopicPartition;
+use tidegate_core::record::{Record, TopicPartition};
 
 use super::convert;
-use super::queue::Shared;
+use super::queue::{QueueEnd, Shared};
+use super::sequence::{Arrival, Sequence};
 
 /// The poll thread's table of partitions.
 #[derive(Default)]
@@ -23,9 +24,18 @@ pub(super) struct Partitions {
 pub(super) struct Started {
     source: TopicPartition,
     queue: Arc<Shared>,
-    /// The next offset; gaps are fine, steps back are not.
-    expected: i64,
+    sequence: Sequence,
     paused: bool,
+}
+
+/// What became of a message.
+pub(super) enum Delivery {
+    /// It is in its queue, or nobody wants it.
+    Taken,
+    /// Its partition is to be paused now.
+    Full(TopicPartition),
+    /// Its partition has been ended like this, and is to be paused now.
+    Skipped(TopicPartition, QueueEnd),
 }
 
 impl Partitions {
@@ -51,7 +61,7 @@ impl Partitions {
         let started = Started {
             source: tp.clone(),
             queue,
-            expected: offset,
+            sequence: Sequence::new(offset),
             paused: false,
         };
         let topic = self.started.entry(Arc::clone(&tp.topic)).or_default();
@@ -65,26 +75,28 @@ impl Partitions {
             return false;
         };
         self.paused -= usize::from(started.paused);
-        started.queue.fail(why);
+        started.queue.fail(QueueEnd::Ended(why.to_owned()));
         true
     }
 
-    /// Puts a message into its partition's queue. Returns the partition if it is to be paused now.
-    pub(super) fn deliver(&mut self, message: &BorrowedMessage<'_>) -> Option<TopicPartition> {
-        let topic = self.started.get_mut(message.topic())?;
-        let started = topic.get_mut(&message.partition())?;
-        if message.offset() < started.expected {
-            return None;
+    /// Puts a message into its partition's queue.
+    pub(super) fn deliver(&mut self, message: &BorrowedMessage<'_>) -> Delivery {
+        let topic = self.started.get_mut(message.topic());
+        let Some(started) = topic.and_then(|t| t.get_mut(&message.partition())) else {
+            return Delivery::Taken;
+        };
+        let before = started.paused;
+        let delivery = started.take(message);
+        self.paused += usize::from(started.paused && !before);
+        delivery
+    }
+
+    /// Some batch could not be read, and nobody is to blame: each sound partition's next record is looked at.
+    pub(super) fn suspect(&mut self, reason: &str) {
+        let all = self.started.values_mut().flat_map(HashMap::values_mut);
+        for started in all.filter(|s| !s.queue.has_failed()) {
+            started.sequence.suspect(reason);
         }
-        started.expected = message.offset() + 1;
-        let record = convert::record(message, started.source.clone());
-        let full = started.queue.push(record);
-        if !full || started.paused {
-            return None;
-        }
-        started.paused = true;
-        self.paused += 1;
-        Some(started.source.clone())
     }
 
     /// Pausing `tp` failed: it will be tried again with the next record.
@@ -132,16 +144,18 @@ impl Partitions {
     pub(super) fn positions(&self) -> Vec<(TopicPartition, i64)> {
         let all = self.started.values().flat_map(HashMap::values);
         let sound = all.filter(|s| !s.queue.has_failed());
-        sound.map(|s| (s.source.clone(), s.expected)).collect()
+        sound
+            .map(|s| (s.source.clone(), s.sequence.expected()))
+            .collect()
     }
 
     /// Ends `tp`'s queue, if it still waits for `expected` and has not ended; whether it has now.
-    pub(super) fn fail(&self, tp: &TopicPartition, expected: i64, why: &str) -> bool {
+    pub(super) fn fail(&self, tp: &TopicPartition, expected: i64, end: QueueEnd) -> bool {
         let started = self
             .started
             .get(&tp.topic)
             .and_then(|t| t.get(&tp.partition));
-        started.is_some_and(|s| s.expected == expected && s.queue.fail(why))
+        started.is_some_and(|s| s.sequence.expected() == expected && s.queue.fail(end))
     }
 
     /// Ends everything.
@@ -153,5 +167,29 @@ impl Partitions {
         }
         self.assigned.clear();
         tps
+    }
+}
+
+impl Started {
+    fn take(&mut self, message: &BorrowedMessage<'_>) -> Delivery {
+        match self.sequence.arrive(message.offset()) {
+            Arrival::Old => Delivery::Taken,
+            Arrival::Next => self.put(convert::record(message, self.source.clone())),
+            Arrival::Skipped(why) => {
+                let end = QueueEnd::Unreadable(why);
+                self.queue.fail(end.clone());
+                self.paused = true;
+                Delivery::Skipped(self.source.clone(), end)
+            }
+        }
+    }
+
+    /// A full queue pauses once; what still arrives after that is kept.
+    fn put(&mut self, record: Record) -> Delivery {
+        if !self.queue.push(record) || self.paused {
+            return Delivery::Taken;
+        }
+        self.paused = true;
+        Delivery::Full(self.source.clone())
     }
 }

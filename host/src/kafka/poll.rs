@@ -15,7 +15,7 @@ use super::consumer::{Consumer, Pulse};
 use super::context::{Context, Member, Signal};
 use super::noise::Noise;
 use super::nudge::Nudge;
-use super::partitions::Partitions;
+use super::partitions::{Delivery, Partitions};
 use super::probe::Probe;
 use super::queue::PartitionQueue;
 use super::{GroupEvent, KafkaError, Subscription, commits, names, options};
@@ -170,9 +170,12 @@ impl Poller {
             match client.poll(wait) {
                 None => break,
                 Some(Ok(message)) => {
-                    if let Some(full) = self.partitions.deliver(&message) {
-                        drop(message);
-                        self.pause(&full);
+                    let delivery = self.partitions.deliver(&message);
+                    drop(message);
+                    match delivery {
+                        Delivery::Taken => {}
+                        Delivery::Full(tp) => self.pause(&tp),
+                        Delivery::Skipped(tp, end) => self.skipped(&tp, &end),
                     }
                     wait = Duration::ZERO;
                     self.busy_until = now + BUSY_FOR;
@@ -186,7 +189,7 @@ impl Poller {
         self.pulse.beat();
     }
 
-    fn pause(&mut self, tp: &TopicPartition) {
+    pub(super) fn pause(&mut self, tp: &TopicPartition) {
         if let Err(error) = self.client.pause(&names::list([tp])) {
             tracing::warn!(consumer = %self.subscription.consumer, partition = %tp, %error, "pausing failed");
             self.partitions.not_paused(tp);

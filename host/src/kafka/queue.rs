@@ -12,6 +12,24 @@ use crate::config::QueueLimits;
 #[derive(Debug)]
 pub struct PartitionQueue(Arc<Shared>);
 
+/// Why no record will come after those that are there. Its text says it in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QueueEnd {
+    /// The log does not have the offset that the partition waits for.
+    OutOfRange(String),
+    /// A batch cannot be read; going on behind it would skip records without a word.
+    Unreadable(String),
+    /// Released, started anew or closed: somebody's wish.
+    Ended(String),
+}
+
+impl std::fmt::Display for QueueEnd {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Self::OutOfRange(why) | Self::Unreadable(why) | Self::Ended(why)) = self;
+        f.write_str(why)
+    }
+}
+
 /// The poll thread's end.
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -24,7 +42,7 @@ pub(super) struct Shared {
 struct State {
     records: VecDeque<Record>,
     bytes: usize,
-    failure: Option<String>,
+    failure: Option<QueueEnd>,
     abandoned: bool,
 }
 
@@ -65,8 +83,8 @@ impl PartitionQueue {
         self.len() == 0
     }
 
-    /// Why no record will come after those that are there, in words: out of range, unreadable, released, closed.
-    pub fn failure(&self) -> Option<String> {
+    /// Why no record will come after those that are there.
+    pub fn failure(&self) -> Option<QueueEnd> {
         self.0.lock().failure.clone()
     }
 }
@@ -132,12 +150,12 @@ impl Shared {
     }
 
     /// Says that no further record will come; false if that has been said. The first reason stands.
-    pub(super) fn fail(&self, reason: &str) -> bool {
+    pub(super) fn fail(&self, end: QueueEnd) -> bool {
         let mut state = self.lock();
         if state.failure.is_some() {
             return false;
         }
-        state.failure = Some(reason.to_owned());
+        state.failure = Some(end);
         self.news.notify_one();
         true
     }
@@ -208,12 +226,13 @@ mod tests {
         queue.wait().await;
         pushed.await.unwrap();
         queue.take(1, 1);
-        assert!(shared.fail("out of range"));
-        assert!(!shared.fail("later"));
+        let end = QueueEnd::OutOfRange("beyond the log".into());
+        assert!(shared.fail(end.clone()));
+        assert!(!shared.fail(QueueEnd::Ended("later".into())));
         assert!(shared.push(record(9, 1)), "behind a gap");
         queue.wait().await;
         assert!(queue.is_empty());
-        assert_eq!(queue.failure().as_deref(), Some("out of range"));
+        assert_eq!(queue.failure(), Some(end));
     }
 
     #[test]

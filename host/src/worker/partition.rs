@@ -197,7 +197,7 @@ impl Partition {
     }
 
     async fn idle(&mut self) -> Option<End> {
-        if let Some(reason) = self.queue.failure() {
+        if let Some(reason) = self.queue.failure().map(|end| end.to_string()) {
             return Some(End::Again(reason));
         }
         tokio::select! {
