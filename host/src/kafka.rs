@@ -35,7 +35,6 @@ use tidegate_core::record::TopicPartition;
 use crate::config::{KafkaConfig, QueueLimits};
 
 pub use consumer::Consumer;
-pub use convert::UNREADABLE_HEADER;
 pub use error::KafkaError;
 pub use offsets::{GroupOffset, cluster_id, group_offsets, topic_partitions};
 pub use options::check_options;

@@ -173,6 +173,7 @@ pub(crate) fn record(value: &str) -> Record {
         key: None,
         value: Some(value.to_owned().into()),
         headers: Vec::new(),
+        unreadable_headers: 0,
     }
 }
 

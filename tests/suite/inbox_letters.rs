@@ -23,6 +23,7 @@ fn letter(offset: i64, event_id: Option<&str>) -> Letter {
             timestamp: Timestamp::Appended(-5),
             key: Some(Bytes::from_static(b"")),
             value: None,
+            unreadable_headers: 0,
             headers: vec![
                 header("a", Some(b"\0\xff")),
                 header("b\0", None),

@@ -64,6 +64,8 @@ pub struct Record {
     pub value: Option<Bytes>,
     /// Its headers, in order, with duplicates.
     pub headers: Vec<Header>,
+    /// How many headers it has beside these, whose names are not UTF-8: neither name nor value can be had.
+    pub unreadable_headers: u32,
 }
 
 impl Record {

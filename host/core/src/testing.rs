@@ -16,6 +16,7 @@ pub(crate) fn record() -> Record {
         key: None,
         value: None,
         headers: Vec::new(),
+        unreadable_headers: 0,
     }
 }
 

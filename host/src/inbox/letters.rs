@@ -211,5 +211,6 @@ fn record(row: &Row) -> Record {
         key: bytes(9),
         value: bytes(10),
         headers: names.into_iter().zip(values).map(header).collect(),
+        unreadable_headers: 0,
     }
 }

@@ -7,13 +7,9 @@ use tidegate_core::record::{Header, Record, Timestamp, TopicPartition};
 
 use super::quiet;
 
-/// The name under which a header stands whose own name is not UTF-8. Its value is null: the bindings
-/// cannot read it. A record that carries one is a rejection.
-pub const UNREADABLE_HEADER: &str = "tidegate-unreadable-header";
-
 /// The record in `message`, which was read from `source`.
 pub(super) fn record(message: &BorrowedMessage<'_>, source: TopicPartition) -> Record {
-    let headers = message.headers().map(read_headers).unwrap_or_default();
+    let (headers, unreadable_headers) = message.headers().map(read_headers).unwrap_or_default();
     let len = |b: Option<&[u8]>| b.map_or(0, <[u8]>::len);
     let in_headers: usize = headers.iter().map(|(_, value)| len(*value)).sum();
     let total = len(message.key()) + len(message.payload()) + in_headers;
@@ -32,6 +28,7 @@ pub(super) fn record(message: &BorrowedMessage<'_>, source: TopicPartition) -> R
                 value: copy(value),
             })
             .collect(),
+        unreadable_headers,
     }
 }
 
@@ -40,13 +37,20 @@ fn push(buffer: &mut BytesMut, bytes: &[u8]) -> Bytes {
     buffer.split().freeze()
 }
 
-fn read_headers(headers: &BorrowedHeaders) -> Vec<(String, Option<&[u8]>)> {
-    (0..headers.count())
-        .filter_map(|i| match quiet::read(|| headers.try_get(i)) {
-            Some(header) => header.map(|h| (h.key.to_owned(), h.value)),
-            None => Some((UNREADABLE_HEADER.to_owned(), None)),
-        })
-        .collect()
+/// A header's name and value.
+type Raw<'m> = (String, Option<&'m [u8]>);
+
+/// The headers, and how many more there are whose names are not UTF-8: the bindings panic on those.
+fn read_headers(headers: &BorrowedHeaders) -> (Vec<Raw<'_>>, u32) {
+    let mut unreadable = 0;
+    let mut readable = Vec::with_capacity(headers.count());
+    for i in 0..headers.count() {
+        match quiet::read(|| headers.try_get(i)) {
+            Some(header) => readable.extend(header.map(|h| (h.key.to_owned(), h.value))),
+            None => unreadable += 1,
+        }
+    }
+    (readable, unreadable)
 }
 
 fn timestamp(stamp: Stamp) -> Timestamp {

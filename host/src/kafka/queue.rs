@@ -183,6 +183,7 @@ mod tests {
             key: None,
             value: Some(Bytes::from(vec![0; len])),
             headers: Vec::new(),
+            unreadable_headers: 0,
         }
     }
 

@@ -5,10 +5,9 @@ use std::time::{Duration, Instant};
 use tidegate_core::claim::{ClaimRequest, EventId};
 use tidegate_core::event_id::{IdRule, IdSource};
 use tidegate_core::letter::Cause;
-use tidegate_core::record::{Header, Record};
+use tidegate_core::record::Record;
 
 use crate::config::{ConsumerConfig, DedupConfig, Scope};
-use crate::kafka::UNREADABLE_HEADER;
 
 /// A fetched record, its id and TTL checked, with what is known of its attempts.
 #[derive(Debug)]
@@ -73,13 +72,8 @@ impl Pending {
 
 /// A header whose name is not UTF-8 cannot be handed to a handler, and its value cannot be read.
 fn unreadable(record: &Record) -> Option<Cause> {
-    let mark = |h: &Header| h.name == UNREADABLE_HEADER && h.value.is_none();
     let message = "a header's name is not UTF-8; its value cannot be read";
-    record
-        .headers
-        .iter()
-        .any(mark)
-        .then(|| cause("bad-header", message.to_owned()))
+    (record.unreadable_headers > 0).then(|| cause("bad-header", message.to_owned()))
 }
 
 fn claim(record: &Record, dedup: &DedupConfig) -> Result<ClaimRequest, Cause> {
