@@ -58,9 +58,16 @@ const RESERVED: &[(&str, &str)] = &[
     ("request.required.acks", DEAD_LETTERS),
     ("enable.idempotence", DEAD_LETTERS),
     ("transactional.id", DEAD_LETTERS),
+    (
+        "delivery.report.only.error",
+        "the host learns from its report that a dead letter is published",
+    ),
+    ("message.timeout.ms", DELIVERY),
+    ("delivery.timeout.ms", DELIVERY),
 ];
 
 const COMMITS: &str = "the host commits an offset only after the database has";
+const DELIVERY: &str = "the host decides how long a dead letter may take, and sends it again";
 const DEAD_LETTERS: &str = "dead letters are published idempotently, with acks=all";
 
 /// What a consumer gets unless the file says otherwise. Prefetching is kept small: a partition is paused
@@ -90,7 +97,6 @@ const PRODUCER: &[(&str, &str)] = &[
     ("client.id", "tidegate"),
     ("reconnect.backoff.max.ms", "5000"),
     ("topic.metadata.refresh.interval.ms", "10000"),
-    ("message.timeout.ms", "30000"),
     ("topic.metadata.propagation.max.ms", "5000"),
     // A letter is its record and the error's headers: larger than what the source's limit let in.
     ("message.max.bytes", "16777216"),
@@ -100,7 +106,13 @@ const PRODUCER: &[(&str, &str)] = &[
     ("partitioner", "murmur2_random"),
 ];
 
-const PRODUCER_OWN: &[(&str, &str)] = &[("enable.idempotence", "true"), ("acks", "all")];
+const PRODUCER_OWN: &[(&str, &str)] = &[
+    ("enable.idempotence", "true"),
+    ("acks", "all"),
+    ("delivery.report.only.error", "false"),
+    // Sooner than the publisher gives a letter up, so that what it gives up is not under way.
+    ("message.timeout.ms", "30000"),
+];
 
 /// A member of `group`, or with `eof` a reader that wants to know where the log ends.
 pub(super) fn consumer(kafka: &KafkaConfig, group: &str, eof: bool) -> ClientConfig {
@@ -176,19 +188,23 @@ mod tests {
             ("max.poll.interval.ms", "soon"),
             ("sasl.password", "secret"),
             ("client.id", "a\0b"),
+            ("delivery.report.only.error", "true"),
+            ("delivery.timeout.ms", "0"),
         ]);
         let names: Vec<_> = problems.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(
             names,
             [
                 "client.id",
+                "delivery.report.only.error",
+                "delivery.timeout.ms",
                 "group.id",
                 "max.poll.interval.ms",
                 "session.timeout.msec"
             ]
         );
-        assert!(problems[1].1.contains("the consumer's group"));
-        assert!(!problems[2].1.contains("soon"), "{problems:?}");
+        assert!(problems[3].1.contains("the consumer's group"));
+        assert!(!problems[4].1.contains("soon"), "{problems:?}");
     }
 
     #[test]
