@@ -44,7 +44,7 @@ impl Watched {
     }
 
     fn loaded(&self) -> String {
-        hex::encode(self.handler.current().digest())
+        hex::encode(self.handler.changed().borrow().digest())
     }
 
     async fn swapped_to(&self, wasm: &[u8]) {

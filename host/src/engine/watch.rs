@@ -28,12 +28,7 @@ pub struct Handler<D: GuestSql> {
 }
 
 impl<D: GuestSql> Handler<D> {
-    /// The module to instantiate for the next transaction.
-    pub fn current(&self) -> Arc<Module<D>> {
-        Arc::clone(&self.current.borrow())
-    }
-
-    /// Tells of each swap.
+    /// The module to instantiate for the next transaction, and tells of each swap.
     pub fn changed(&self) -> Receiver<Arc<Module<D>>> {
         self.current.clone()
     }

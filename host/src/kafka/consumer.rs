@@ -1,6 +1,5 @@
 //! The handle on a consumer: what the rest of the host may ask of it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -25,28 +24,6 @@ pub struct Consumer {
     pub(super) client: Weak<Member>,
     pub(super) commands: mpsc::Sender<Command>,
     pub(super) commits: mpsc::Sender<Ask>,
-    pub(super) pulse: Arc<Pulse>,
-}
-
-/// When the poll thread last came round.
-#[derive(Debug)]
-pub(super) struct Pulse {
-    start: Instant,
-    last: AtomicU64,
-}
-
-impl Pulse {
-    pub(super) fn new() -> Self {
-        Self {
-            start: Instant::now(),
-            last: AtomicU64::new(0),
-        }
-    }
-
-    pub(super) fn beat(&self) {
-        let nanos = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.last.store(nanos, Ordering::Release);
-    }
 }
 
 impl Consumer {
@@ -97,14 +74,6 @@ impl Consumer {
         let what = format!("committing offset {offset} of {tp}");
         self.exchange(COMMIT, what, &self.commits, (ask, answer))
             .await
-    }
-
-    /// When the last poll returned. After a stop of the whole process, a poll that began after it has also
-    /// served what the group had to say by then, but heartbeats are librdkafka's own: only an acknowledged
-    /// commit proves membership.
-    pub fn last_poll(&self) -> Instant {
-        let nanos = self.pulse.last.load(Ordering::Acquire);
-        self.pulse.start + Duration::from_nanos(nanos)
     }
 
     /// Leaves the group and ends the poll thread, within `deadline`: beyond it the thread is abandoned, with

@@ -11,7 +11,7 @@ use rdkafka::error::KafkaError as Client;
 use tidegate_core::record::TopicPartition;
 use tokio::sync::{mpsc, oneshot};
 
-use super::consumer::{Consumer, Pulse};
+use super::consumer::Consumer;
 use super::context::{Context, Member, Signal};
 use super::noise::Noise;
 use super::nudge::Nudge;
@@ -65,7 +65,6 @@ pub(super) fn spawn(
     let (commands, receiver) = mpsc::channel(COMMANDS);
     let (events, group_events) = mpsc::channel(EVENTS);
     let client = Arc::new(client);
-    let pulse = Arc::new(Pulse::new());
     let no_thread = |e: std::io::Error| KafkaError::Options {
         owner: format!("consumer {name:?}"),
         reason: format!("no thread can be started: {e}"),
@@ -76,10 +75,9 @@ pub(super) fn spawn(
         client: Arc::downgrade(&client),
         commands,
         commits,
-        pulse: Arc::clone(&pulse),
     };
     let nudge = Nudge::spawn(&name, Arc::downgrade(&client)).map_err(no_thread)?;
-    let poller = Poller::new(client, (receiver, events), subscription, (pulse, nudge));
+    let poller = Poller::new(client, (receiver, events), subscription, nudge);
     thread::Builder::new()
         .name(format!("kafka-{}", &*name))
         .spawn(move || guarded(poller))
@@ -117,18 +115,12 @@ pub(super) struct Poller {
     pub(super) busy_until: Instant,
     pub(super) noise: Noise,
     pub(super) nudge: Nudge,
-    pulse: Arc<Pulse>,
 }
 
 type Ends = (mpsc::Receiver<Command>, mpsc::Sender<GroupEvent>);
 
 impl Poller {
-    fn new(
-        client: Arc<Member>,
-        ends: Ends,
-        subscription: Subscription,
-        (pulse, nudge): (Arc<Pulse>, Nudge),
-    ) -> Self {
+    fn new(client: Arc<Member>, ends: Ends, subscription: Subscription, nudge: Nudge) -> Self {
         Self {
             client,
             commands: ends.0,
@@ -142,7 +134,6 @@ impl Poller {
             busy_until: Instant::now() + BUSY_FOR,
             noise: Noise::default(),
             nudge,
-            pulse,
         }
     }
 
@@ -186,7 +177,6 @@ impl Poller {
                 }
             }
         }
-        self.pulse.beat();
     }
 
     pub(super) fn pause(&mut self, tp: &TopicPartition) {
