@@ -36,6 +36,7 @@ mod letters;
 mod log_shapes;
 mod offsets_cli;
 mod offsets_order;
+mod offsets_set;
 mod poison;
 mod pool;
 mod prune;

@@ -1,6 +1,10 @@
 //! What the commands show: plain structs, filled from PostgreSQL and Kafka elsewhere.
 
+mod positions;
+
 use serde::{Serialize, Serializer};
+
+pub use positions::{AdoptedRow, Position, SetRow};
 
 use super::render::{Fields, Row, bytes, opt};
 
@@ -290,64 +294,6 @@ impl Row for OffsetRow {
             count(|c| c.redelivered),
             count(|c| c.republished),
             count(|c| c.taken_over),
-        ]
-    }
-}
-
-/// A position before or after `offsets adopt`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Position {
-    /// The group that the position belongs to.
-    pub group: String,
-    /// The cluster that the log belongs to.
-    pub cluster_id: String,
-    /// N: the next offset to handle.
-    pub next_offset: i64,
-}
-
-/// What `offsets adopt` did to a partition.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct AdoptedRow {
-    /// The consumer's name.
-    pub consumer: String,
-    /// The topic.
-    pub topic: String,
-    /// The partition.
-    pub partition: i32,
-    /// Where the position came from: `group offset` or `beginning of the log`.
-    pub from: String,
-    /// The row before.
-    pub before: Position,
-    /// The row after, read back.
-    pub after: Position,
-}
-
-impl Row for AdoptedRow {
-    const COLUMNS: &'static [&'static str] = &[
-        "consumer",
-        "topic",
-        "part",
-        "taken from",
-        "next before",
-        "next after",
-        "group before",
-        "group after",
-        "cluster before",
-        "cluster after",
-    ];
-
-    fn cells(&self) -> Vec<String> {
-        vec![
-            self.consumer.clone(),
-            self.topic.clone(),
-            self.partition.to_string(),
-            self.from.clone(),
-            self.before.next_offset.to_string(),
-            self.after.next_offset.to_string(),
-            self.before.group.clone(),
-            self.after.group.clone(),
-            self.before.cluster_id.clone(),
-            self.after.cluster_id.clone(),
         ]
     }
 }

@@ -1,4 +1,4 @@
-//! The progress row at assignment: registering, taking the token, placing N, acknowledging C, adopting.
+//! The progress row at assignment: registering, taking and holding the token, placing N, acknowledging C, adopting.
 //!
 //! None of these touches `begun` and `sealed`, so the seal lets them pass.
 
@@ -35,6 +35,10 @@ UPDATE tidegate.progress SET next_offset = $5, committed = coalesce($6, committe
 const ACKNOWLEDGE: &str = "
 UPDATE tidegate.progress SET committed = $5, updated_at = now()
  WHERE consumer_name = $1 AND topic = $2 AND partition = $3 AND owner = $4 RETURNING partition";
+
+const HOLDS: &str = "
+SELECT partition FROM tidegate.progress
+ WHERE consumer_name = $1 AND topic = $2 AND partition = $3 AND owner = $4";
 
 const ADOPT: &str = r#"
 INSERT INTO tidegate.progress AS p (consumer_name, topic, partition, "group", cluster_id, next_offset, committed)
@@ -133,6 +137,14 @@ impl Inbox {
         Ok(!Self::write(&self.batches, ACKNOWLEDGE, &params)
             .await?
             .is_empty())
+    }
+
+    /// Whether the token is still ours.
+    pub async fn holds(&self, key: &ProgressKey, owner: Uuid) -> Result<bool, Failure> {
+        let (topic, owner) = (key.source.topic.as_ref(), Param::uuid(owner));
+        let params: [super::SqlParam<'_>; 4] =
+            [&key.consumer, &topic, &key.source.partition, &owner];
+        Ok(!self.read(HOLDS, &params).await?.is_empty())
     }
 
     /// Gives the row to a group and a log anew: N and C as given, no owner, no last record. Whoever owned it is

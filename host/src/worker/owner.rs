@@ -211,7 +211,7 @@ impl Owner {
                 Event::Drained
             }
             End::Fenced => {
-                tracing::warn!(%consumer, partition = %source, "fenced: another host has taken this partition; nothing more is committed here");
+                tracing::warn!(%consumer, partition = %source, "fenced: another host, or an `offsets` command, has taken this position; nothing more is committed from it here");
                 self.shared.disowns(source);
                 self.pause = FENCED;
                 Event::Fenced

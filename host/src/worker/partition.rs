@@ -18,6 +18,9 @@ use crate::worker::shared::Shared;
 
 /// How often an idle partition sees to its offsets.
 const IDLE: Duration = Duration::from_secs(1);
+/// How often a partition that is idle or waits looks whether the position is still its own: no batch of it meets the
+/// fence.
+const LOOK: Duration = Duration::from_secs(3);
 
 /// Why a partition's loop ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -48,6 +51,8 @@ pub struct Partition {
     offsets: Offsets,
     /// C as the progress row has it.
     recorded: Option<i64>,
+    /// When the token was last looked at.
+    looked: Instant,
 }
 
 impl Partition {
@@ -62,7 +67,9 @@ impl Partition {
         let offsets = Offsets::new(shared.kafka.clone(), source.clone(), at.committed);
         let planner = Planner::new(shared.config.batch.max_records);
         Self {
-            recorded: at.committed,
+            // A group's offset ahead of N was not written down.
+            recorded: at.committed.filter(|c| *c <= at.next),
+            looked: Instant::now(),
             shared,
             source,
             may_begin,
@@ -104,18 +111,15 @@ impl Partition {
             return self.idle().await;
         }
         if self.must_wait() {
-            self.hold_back().await;
-            return None;
+            self.hold_back(LOOK).await;
+            return self.look().await;
         }
         self.linger().await;
         if !*self.may_begin.borrow() {
             return None;
         }
         let taken = self.take();
-        self.at.committed = self
-            .offsets
-            .acknowledged()
-            .filter(|c| Some(*c) != self.recorded);
+        self.at.committed = self.unrecorded();
         self.was_fresh = std::mem::take(&mut self.fresh);
         let (batch, fresh) = (self.pending.make_contiguous(), self.was_fresh);
         match Box::pin(attempt(&self.shared, &self.at, &batch[..taken], fresh)).await {
@@ -207,18 +211,42 @@ impl Partition {
             () = tokio::time::sleep(IDLE) => {
                 self.offsets.want(self.at.next);
                 self.record_acknowledged().await;
+                return self.look().await;
             }
         }
         None
     }
 
+    /// Looks, now and then, whether somebody set the position or gave it away meanwhile.
+    async fn look(&mut self) -> Option<End> {
+        if self.looked.elapsed() < LOOK {
+            return None;
+        }
+        self.looked = Instant::now();
+        let key = self.shared.key(&self.source);
+        let held = tokio::select! {
+            held = self.shared.inbox.holds(&key, self.at.token) => held,
+            _ = self.may_begin.changed() => return None,
+        };
+        match held {
+            Ok(held) => (!held).then_some(End::Fenced),
+            Err(error) => {
+                tracing::debug!(partition = %self.source, %error, "the token could not be looked at; the next batch meets the fence");
+                None
+            }
+        }
+    }
+
+    /// What Kafka acknowledged and the row does not say yet. An offset ahead of N waits until N has come there: C
+    /// beyond N would make a skip look like a rewind.
+    fn unrecorded(&self) -> Option<i64> {
+        let acknowledged = self.offsets.acknowledged();
+        acknowledged.filter(|c| Some(*c) != self.recorded && *c <= self.at.next)
+    }
+
     /// Writes C down by itself: no batch is there for it to ride in.
     async fn record_acknowledged(&mut self) {
-        let Some(c) = self
-            .offsets
-            .acknowledged()
-            .filter(|c| Some(*c) != self.recorded)
-        else {
+        let Some(c) = self.unrecorded() else {
             return;
         };
         let key = self.shared.key(&self.source);

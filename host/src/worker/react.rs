@@ -175,8 +175,8 @@ impl Partition {
         too_early || (front.decided.is_none() && self.is_barred())
     }
 
-    /// Waits for what [`must_wait`](Self::must_wait) found.
-    pub(super) async fn hold_back(&mut self) {
+    /// Waits for what [`must_wait`](Self::must_wait) found, no longer than `most`.
+    pub(super) async fn hold_back(&mut self, most: Duration) {
         let now = Instant::now();
         let until = self
             .pending
@@ -184,7 +184,7 @@ impl Partition {
             .and_then(|p| p.not_before)
             .filter(|t| *t > now);
         let wait = until.map_or(Duration::from_millis(200), |t| t.duration_since(now));
-        self.wait(wait).await;
+        self.wait(wait.min(most)).await;
     }
 
     pub(super) fn is_barred(&self) -> bool {

@@ -31,7 +31,7 @@ pub enum StopReason {
     #[error(
         "the next offset is {n}, but the log begins at {low} (it holds {low} to {high}): retention has \
          deleted {lost} offsets unread; to go on without them, run `tidegate offsets set` with an offset \
-         from {low} on, or `tidegate offsets adopt`",
+         from {low} to {high}, or `tidegate offsets adopt`",
         lost = low.saturating_sub(*n)
     )]
     BelowLog {
@@ -59,7 +59,7 @@ pub enum StopReason {
     /// The group was rewound to where the log no longer, or not yet, is.
     #[error(
         "the group was rewound to {k}, but the log holds {low} to {high}; rewind it to an offset in that \
-         range, or run `tidegate offsets set`"
+         range, or run `tidegate offsets set` with one"
     )]
     RewindOutside {
         /// K.
@@ -72,7 +72,7 @@ pub enum StopReason {
     /// There is no row, and the group's offset is outside the log.
     #[error(
         "the group's offset is {k}, but the log holds {low} to {high}; run `tidegate offsets set` with an \
-         offset in that range"
+         offset in that range, `--earliest` or `--latest`: the partition then goes on there by itself"
     )]
     GroupOutside {
         /// K.

@@ -116,6 +116,27 @@ fn kafka_ahead_expired_and_never_committed() {
 }
 
 #[test]
+fn a_position_that_was_set_decides_whatever_kafka_says() {
+    // `offsets set` leaves neither C nor a last record; K may be anywhere, in the log or outside.
+    let set = |n| {
+        Some(Progress {
+            last: None,
+            ..row(n, None)
+        })
+    };
+    for n in [10, 50, 100] {
+        for k in [None, Some(5), Some(20), Some(50), Some(60), Some(200)] {
+            let Decision::Start(resume) = decide(&facts(set(n), k)) else {
+                panic!("no start: {n} {k:?}")
+            };
+            assert_eq!(resume.at, n, "{k:?}");
+            let place = k.filter(|k| *k <= n).map(|k| (n, Some(k)));
+            assert_eq!(resume.place, place, "C is never ahead of N: {n} {k:?}");
+        }
+    }
+}
+
+#[test]
 fn without_a_row() {
     let adopted = Some(Notice::Adopted { k: 30 });
     assert_eq!(

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use tidegate_core::record::TopicPartition;
 
 use super::super::render::{self, Format};
-use super::super::views::{AdoptedRow, Position};
+use super::super::views::AdoptedRow;
 use super::super::{CliError, chosen, open, output};
+use super::position;
 use crate::config::{Config, ConsumerConfig};
 use crate::inbox::{Inbox, ProgressRow};
 use crate::kafka::{GroupOffset, cluster_id, group_offsets, topic_partitions};
@@ -136,11 +137,6 @@ fn place(answer: &GroupOffset) -> Place {
 
 fn compare(before: &ProgressRow, after: &[ProgressRow], from: &str) -> Option<AdoptedRow> {
     let after = after.iter().find(|row| row.key == before.key)?;
-    let position = |row: &ProgressRow| Position {
-        group: row.group.clone(),
-        cluster_id: row.cluster_id.clone(),
-        next_offset: row.next_offset,
-    };
     Some(AdoptedRow {
         consumer: before.key.consumer.clone(),
         topic: before.key.source.topic.to_string(),
