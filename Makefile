@@ -4,6 +4,8 @@
 .PHONY: help setup build guests test lint fmt demo bench
 
 GUESTS := guest-examples tests/guests
+# Always the whole workspace: another selection would unify other features and compile Wasmtime again.
+BIN = $(or $(CARGO_TARGET_DIR),target)/debug
 
 help: ## list the recipes
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -11,8 +13,8 @@ help: ## list the recipes
 setup: ## install what is missing here (compiler, PostgreSQL, Java, the test broker's jars)
 	@.ci/setup
 
-build: setup ## build the host
-	cargo build -p tidegate
+build: setup ## build the host, the demo and the benchmark
+	cargo build --workspace --bins
 
 guests: setup ## build the example and test handlers to WebAssembly
 	@for dir in $(GUESTS); do \
@@ -35,7 +37,7 @@ fmt: ## format all Rust sources
 	@for dir in $(GUESTS); do (cd $$dir && cargo fmt --all) || exit 1; done
 
 demo: build guests ## 2,000 payments with faults and two kills; the books must balance to the cent
-	cargo run -q -p tidegate-tests --bin demo
+	$(BIN)/demo
 
 bench: build guests ## throughput against PostgreSQL alone and against a native consumer
-	cargo run -q -p tidegate-bench
+	$(BIN)/bench

@@ -63,7 +63,8 @@ fn build_host() -> Result<PathBuf, String> {
         return Ok(PathBuf::from(bin));
     }
     let mut build = cargo(paths::root());
-    build.args(["build", "-p", "tidegate", "--bin", "tidegate"]);
+    // `--workspace`, as everywhere: another selection would unify other features and compile Wasmtime again.
+    build.args(["build", "--workspace", "--bin", "tidegate"]);
     build.args(["--message-format", "json-render-diagnostics"]);
     let messages = run(build, "the host's binary")?;
     let executable = messages
