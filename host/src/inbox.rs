@@ -9,6 +9,7 @@ mod connection;
 mod error;
 mod letters;
 mod lookup;
+mod ping;
 mod pool;
 mod preflight;
 mod prune;
@@ -64,11 +65,6 @@ impl Inbox {
             settings,
             wall,
         })
-    }
-
-    /// Whether a connection other than a batch's works now.
-    pub async fn ping(&self) -> Result<(), Failure> {
-        self.read("SELECT 1", &[]).await.map(drop)
     }
 
     /// Runs one statement in a transaction of its own that may write.

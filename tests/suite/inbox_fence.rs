@@ -272,6 +272,41 @@ async fn a_refused_connection_is_a_stop_and_a_full_server_is_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_ping_proves_a_new_connection_and_a_write() {
+    let db = db(Wall::Keywords).await;
+    let (one, two) = tokio::join!(db.inbox.ping(), db.inbox.ping());
+    one.and(two).expect("all is well");
+    let events = "SELECT count(*) FROM tidegate.processed_events";
+    assert_eq!(db.number(events).await, 0, "nothing lasts");
+
+    db.run("ALTER TABLE tidegate.processed_events ADD CONSTRAINT full CHECK (topic = 't')")
+        .await;
+    let failure = db.inbox.ping().await.expect_err("no row can be written");
+    assert!(matches!(failure, Failure::Sql { .. }), "{failure:?}");
+    db.run("ALTER TABLE tidegate.processed_events DROP CONSTRAINT full")
+        .await;
+    db.inbox.ping().await.expect("all is well again");
+
+    let backends = "SELECT count(*) FROM pg_stat_activity
+                     WHERE application_name = 'tidegate' AND datname = current_database()";
+    let open = db.number(backends).await;
+    let (server, name) = db.url.rsplit_once('/').expect("a database");
+    let server = connect(&format!("{server}/postgres")).await;
+    let allow = |allowed| format!("ALTER DATABASE \"{name}\" ALLOW_CONNECTIONS {allowed}");
+    server.batch_execute(&allow(false)).await.expect("closed");
+    let failure = db
+        .inbox
+        .ping()
+        .await
+        .expect_err("only old connections work");
+    server.batch_execute(&allow(true)).await.expect("open");
+    assert!(
+        open > 0 && matches!(failure, Failure::Unreachable { .. }),
+        "{failure:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_batch_waits_for_a_connection_and_a_dead_one_is_replaced() {
     let db = db(Wall::Keywords).await;
     let ended = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \

@@ -104,9 +104,7 @@ impl Connection {
         params: &[SqlParam<'_>],
     ) -> Result<Vec<Row>, Failure> {
         let statement = self.host(sql).await?;
-        self.command("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
-            .await
-            .map_err(no_standby)?;
+        self.begin().await?;
         match self
             .answer("a statement", self.client.query(&statement, params))
             .await
@@ -120,6 +118,13 @@ impl Connection {
                 Err(failure)
             }
         }
+    }
+
+    /// Begins a transaction that may write.
+    pub(crate) async fn begin(&self) -> Result<(), Failure> {
+        self.command("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+            .await
+            .map_err(no_standby)
     }
 
     /// Runs a command without parameters.
