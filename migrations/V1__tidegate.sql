@@ -10,6 +10,7 @@ CREATE TABLE tidegate.processed_events (
     processed_until timestamptz NOT NULL,
     topic           text COLLATE "C" NOT NULL,
     partition       integer NOT NULL CHECK (partition >= 0),
+    log_epoch       integer NOT NULL DEFAULT 0 CHECK (log_epoch >= 0),
     "offset"        bigint NOT NULL CHECK ("offset" >= 0),
     outcome         text COLLATE "C" NOT NULL CHECK (outcome IN ('done', 'skipped', 'rejected')),
     replaced        text COLLATE "C" CHECK (replaced IN ('done', 'skipped', 'rejected')),
@@ -30,6 +31,7 @@ CREATE TABLE tidegate.progress (
     partition         integer NOT NULL CHECK (partition >= 0),
     "group"           text COLLATE "C" NOT NULL,
     cluster_id        text COLLATE "C" NOT NULL,
+    log_epoch         integer NOT NULL DEFAULT 0 CHECK (log_epoch >= 0),
     owner             uuid,
     next_offset       bigint NOT NULL CHECK (next_offset >= 0),
     committed         bigint CHECK (committed >= 0),
@@ -50,6 +52,8 @@ CREATE TABLE tidegate.progress (
     CHECK (last_offset IS NOT NULL OR (last_timestamp_ms IS NULL AND last_event_id IS NULL))
 ) WITH (fillfactor = 50);
 
+COMMENT ON COLUMN tidegate.progress.log_epoch IS
+    'logs adopted so far: offsets of one epoch say nothing of another, where the topic may have been made anew';
 COMMENT ON COLUMN tidegate.progress.next_offset IS 'N: the next offset to handle';
 COMMENT ON COLUMN tidegate.progress.committed IS 'C: the last offset that Kafka acknowledged as committed';
 COMMENT ON COLUMN tidegate.progress.begun IS 'batches begun: raised by the fence, first statement of a batch';
@@ -79,6 +83,7 @@ CREATE TABLE tidegate.dead_letters (
     cluster_id     text COLLATE "C" NOT NULL,
     topic          text COLLATE "C" NOT NULL,
     partition      integer NOT NULL CHECK (partition >= 0),
+    log_epoch      integer NOT NULL DEFAULT 0 CHECK (log_epoch >= 0),
     "offset"       bigint NOT NULL CHECK ("offset" >= 0),
     replay_round   integer NOT NULL DEFAULT 0 CHECK (replay_round >= 0),
     scope          text COLLATE "C" NOT NULL,
@@ -105,7 +110,7 @@ CREATE TABLE tidegate.dead_letters (
 );
 
 CREATE UNIQUE INDEX dead_letters_open_position
-    ON tidegate.dead_letters (consumer_name, cluster_id, topic, partition, "offset") WHERE status = 'open';
+    ON tidegate.dead_letters (consumer_name, cluster_id, topic, partition, log_epoch, "offset") WHERE status = 'open';
 CREATE INDEX dead_letters_open_event
     ON tidegate.dead_letters (consumer_name, scope, event_id) WHERE status = 'open';
 CREATE INDEX dead_letters_unpublished

@@ -98,3 +98,29 @@ async fn of_two_that_race_for_an_expired_claim_one_wins() {
         other => panic!("not open: {other:?}"),
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_an_adoption_no_record_is_the_same_as_one_of_the_old_log() {
+    let mut db = db(Wall::Keywords).await;
+    let (rejected, done) = (hour("a", 5), hour("b", 6));
+    let (transaction, _) = db.open(0, vec![rejected.clone(), done.clone()]).await;
+    let mut end = finish(7);
+    end.outcomes = vec![(String::new(), rejected.event_id.clone(), Outcome::Rejected)];
+    transaction.commit(end).await.expect("committed");
+    db.adopt().await;
+
+    // The corrected event stands where the old log had the rejected one.
+    let (mut transaction, claimed) = db.open(0, vec![rejected.clone(), done.clone()]).await;
+    assert_eq!(claimed, [Claimed::Supersedes, Claimed::Duplicate]);
+    let standing = transaction.standing(&[&done]).await.expect("kinds");
+    assert_eq!(standing[0].kind, DuplicateKind::Republish);
+    transaction.commit(finish(7)).await.expect("committed");
+    let epoch = "SELECT log_epoch::bigint FROM tidegate.processed_events WHERE event_id = 'a'";
+    assert_eq!(db.number(epoch).await, 1);
+
+    let (mut transaction, claimed) = db.open(7, vec![rejected.clone()]).await;
+    assert_eq!(claimed, [Claimed::Duplicate]);
+    let standing = transaction.standing(&[&rejected]).await.expect("kinds");
+    assert_eq!(standing[0].kind, DuplicateKind::Redelivery);
+    transaction.rollback().await;
+}

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tidegate::inbox::{LetterFilter, LetterStatus, PruneRule, Wall};
-use tidegate_core::letter::{Cause, Letter};
+use tidegate_core::letter::{Cause, Letter, letter_id};
 use tidegate_core::outcome::Outcome;
 use tidegate_core::record::{Header, Record, Timestamp};
 use uuid::Uuid;
@@ -41,13 +41,24 @@ fn letter(offset: i64, event_id: Option<&str>) -> Letter {
     }
 }
 
+/// A letter as it is read back: the NUL is not.
+fn stored(offset: i64, event_id: &str) -> Letter {
+    let mut letter = letter(offset, Some(event_id));
+    letter.cause.message = "a\u{fffd}b".into();
+    letter
+}
+
+fn id_at(db: &Db, offset: i64) -> String {
+    letter_id("c", ("k", db.epoch), &key().source, offset, 0)
+}
+
 /// Rejects one record in a batch of its own.
 async fn reject(db: &Db, expected: i64, id: &str, offset: i64) {
     let claim = claim(id, offset, Duration::ZERO);
     let (transaction, _) = db.open(expected, vec![claim.clone()]).await;
     let mut end = finish(expected + 1);
     end.outcomes = vec![(String::new(), claim.event_id, Outcome::Rejected)];
-    end.letters = vec![(format!("letter-{offset}"), letter(offset, Some(id)))];
+    end.letters = vec![(id_at(db, offset), letter(offset, Some(id)))];
     end.module_digest = Some([9; 32]);
     transaction.commit(end).await.expect("committed");
 }
@@ -56,24 +67,23 @@ async fn reject(db: &Db, expected: i64, id: &str, offset: i64) {
 async fn a_letter_is_kept_byte_for_byte_and_once() {
     let db = db(Wall::Keywords).await;
     reject(&db, 0, "e", 4).await;
-    let stored = db
+    let found = db
         .inbox
-        .letter("letter-4")
+        .letter(&id_at(&db, 4))
         .await
         .expect("read")
         .expect("there");
-    let mut wanted = letter(4, Some("e"));
-    wanted.cause.message = "a\u{fffd}b".into();
-    assert_eq!((stored.letter, stored.status), (wanted, LetterStatus::Open));
+    let wanted = stored(4, "e");
+    assert_eq!((found.letter, found.status), (wanted, LetterStatus::Open));
     assert_eq!(
-        (stored.module_digest, stored.cluster_id.as_str()),
+        (found.module_digest, found.cluster_id.as_str()),
         (Some(vec![9; 32]), "k")
     );
 
     let (transaction, _) = db.open(1, vec![]).await;
     let mut end = finish(2);
     end.letters = vec![
-        ("letter-4".into(), letter(4, Some("e"))),
+        (id_at(&db, 4), letter(4, Some("e"))),
         ("another".into(), letter(4, None)),
     ];
     transaction
@@ -103,15 +113,47 @@ async fn a_letter_is_superseded_and_opened_again() {
     assert_eq!(db.inbox.letters(&filter).await.expect("listed").len(), 1);
     let (transaction, _) = db.open(2, vec![]).await;
     let mut end = finish(3);
-    end.letters = vec![("letter-4".into(), letter(4, Some("e")))];
+    end.letters = vec![(id_at(&db, 4), letter(4, Some("e")))];
     transaction.commit(end).await.expect("committed");
     let again = db
         .inbox
-        .letter("letter-4")
+        .letter(&id_at(&db, 4))
         .await
         .expect("read")
         .expect("there");
     assert_eq!((again.status, again.closed_at), (LetterStatus::Open, None));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_an_adoption_the_same_offset_has_a_letter_of_its_own() {
+    let mut db = db(Wall::Keywords).await;
+    reject(&db, 0, "open", 4).await;
+    reject(&db, 1, "closed", 5).await;
+    db.run(
+        "UPDATE tidegate.dead_letters SET status = 'discarded', closed_at = now() WHERE event_id = 'closed'",
+    )
+    .await;
+    let old = [id_at(&db, 4), id_at(&db, 5)];
+    db.adopt().await;
+    reject(&db, 0, "beside the open one", 4).await;
+    reject(&db, 1, "beside the closed one", 5).await;
+
+    for (offset, id, status) in [
+        (4, "beside the open one", LetterStatus::Open),
+        (5, "beside the closed one", LetterStatus::Discarded),
+    ] {
+        let new = db.inbox.letter(&id_at(&db, offset)).await;
+        let new = new.expect("read").expect("a letter of its own");
+        assert_eq!(new.letter, stored(offset, id));
+        assert_eq!(new.status, LetterStatus::Open);
+        let index = usize::try_from(offset - 4).expect("an index");
+        let old = db.inbox.letter(&old[index]).await;
+        let old = old.expect("read").expect("the old letter stays");
+        assert_eq!((old.letter.record.offset, old.status), (offset, status));
+        assert_ne!(old.letter.event_id.as_deref(), Some(id));
+    }
+    let letters = "SELECT count(*) FROM tidegate.dead_letters";
+    assert_eq!(db.number(letters).await, 4);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -132,7 +174,7 @@ async fn the_relay_sees_its_own_partitions_letters_in_order() {
         .await
         .expect("read");
     let ids = waiting.iter().map(|l| l.id.clone()).collect::<Vec<_>>();
-    assert_eq!(ids, ["letter-4", "letter-9"]);
+    assert_eq!(ids, [id_at(&db, 4), id_at(&db, 9)]);
     assert_eq!(db.inbox.mark_published(&ids).await.expect("marked"), 2);
     assert_eq!(db.inbox.mark_published(&ids).await.expect("marked"), 0);
     assert!(

@@ -18,6 +18,7 @@ pub(crate) struct Db {
     pub(crate) client: Client,
     pub(crate) owner: Uuid,
     pub(crate) url: String,
+    pub(crate) epoch: i32,
 }
 
 pub(crate) fn config(url: &str) -> PostgresConfig {
@@ -52,6 +53,7 @@ pub(crate) async fn db(wall: Wall) -> Db {
         client,
         owner,
         url,
+        epoch: 0,
     };
     db.inbox
         .register(("c", "t"), "g", "k", &[(0, 0, None)])
@@ -121,6 +123,7 @@ impl Db {
         BatchHead {
             key: key(),
             owner: self.owner,
+            log_epoch: self.epoch,
             expected,
             claims,
             module_digest: Some([7; 32]),
@@ -141,6 +144,18 @@ impl Db {
             Begun::Open(transaction, claimed) => (transaction, claimed),
             other => unreachable!("not open: {other:?}"),
         }
+    }
+
+    /// Gives the row to another log, from its beginning, and takes the token again.
+    pub(crate) async fn adopt(&mut self) {
+        self.inbox
+            .adopt(&key(), "g", "k", (0, None))
+            .await
+            .expect("adopted");
+        let progress = self.inbox.take_token(&key(), self.owner).await;
+        let progress = progress.expect("a token").expect("a row");
+        assert_eq!(progress.log_epoch, self.epoch + 1);
+        self.epoch = progress.log_epoch;
     }
 
     /// Begins, claims and commits; returns what the claims came to.

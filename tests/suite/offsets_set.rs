@@ -88,8 +88,8 @@ async fn back_an_idle_host_reads_the_records_again_by_itself_and_the_inbox_knows
 
     set(&reader, &["--to-offset", "4"]).await;
     wait_taken(&host, 2).await;
-    let again = |records, redelivered| Counts {
-        redelivered,
+    let again = |records, republished| Counts {
+        republished,
         ..Counts::done(records)
     };
     settled(&reader.env.db, again(10, 6)).await;
@@ -116,7 +116,7 @@ async fn after_a_set_back_kafkas_offset_is_written_down_and_a_later_rewind_of_th
     let host = host.restart().await;
     host.wait_log("the group was rewound to 7", PATIENCE).await;
     let counts = Counts {
-        redelivered: 9,
+        republished: 9,
         ..Counts::done(10)
     };
     settled(&reader.env.db, counts).await;

@@ -143,6 +143,53 @@ async fn a_topic_made_anew_before_a_running_host_looks_at_it_again_loses_no_reco
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_an_adoption_a_rejected_record_has_a_letter_of_its_own_at_an_offset_that_had_one() {
+    let reader = Reader::new("letters", 1).await;
+    let (ledger, mut paid) = (reader.ledger().await, payments(20, ACCOUNTS));
+    paid[5].account_id = ACCOUNTS + 1;
+    reader.pay(&paid).await;
+    let host = reader.start().await;
+    let before = Counts {
+        rejected: 1,
+        done: 19,
+        ..Counts::done(20)
+    };
+    settled(&reader.env.db, before).await;
+    assert_eq!(host.terminate().await, 0);
+    recreate(&reader).await;
+    let fresh = renamed(&paid[..10]);
+    reader.pay(&fresh).await;
+
+    let host = host.restart().await;
+    wait_stopped(&host, "this is another log").await;
+    reader.adopt(&reader.config()).await;
+    let after = Counts {
+        next: 10,
+        committed: 10,
+        rejected: 2,
+        done: 28,
+        ..Counts::default()
+    };
+    settled(&reader.env.db, after).await;
+    let of = "SELECT log_epoch, event_id FROM tidegate.dead_letters
+               WHERE status = 'open' AND \"offset\" = 5 ORDER BY log_epoch";
+    let text =
+        |epoch: &str, payment: &Payment| vec![Some(epoch.into()), Some(payment.event_id.clone())];
+    assert_eq!(
+        reader.env.db.query_text(of).await,
+        [text("0", &paid[5]), text("1", &fresh[5])]
+    );
+    let good: Vec<_> = paid
+        .iter()
+        .chain(&fresh)
+        .cloned()
+        .filter(|p| p.account_id <= ACCOUNTS)
+        .collect();
+    ledger.assert_exact(&good).await;
+    assert_eq!(host.terminate().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_cluster_stops_until_its_groups_offset_is_adopted() {
     let reader = Reader::new("cluster", 1).await;
     let (ledger, paid) = (reader.ledger().await, payments(25, ACCOUNTS));
@@ -166,7 +213,7 @@ async fn another_cluster_stops_until_its_groups_offset_is_adopted() {
     reader.pay(&paid[20..]).await;
     reader.adopt(&reader.config()).await;
     let after = Counts {
-        redelivered: 3,
+        republished: 3,
         ..Counts::done(25)
     };
     settled(&reader.env.db, after).await;
@@ -203,7 +250,7 @@ async fn a_second_group_under_one_consumer_name_is_refused_until_it_is_adopted()
     reader.adopt(&config).await;
     reader.pay(&paid[20..]).await;
     let after = Counts {
-        redelivered: 20,
+        republished: 20,
         ..Counts::done(25)
     };
     settled(&reader.env.db, after).await;

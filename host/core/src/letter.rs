@@ -59,10 +59,11 @@ fn untried(code: &str, error: &dyn std::error::Error) -> Cause {
 }
 
 /// A dead letter's stable id: 64 hexadecimal digits, the same whenever the same record of the same log is
-/// rejected for the same consumer in the same replay round (0: not replayed).
+/// rejected for the same consumer in the same replay round (0: not replayed). The log is that of a cluster and an
+/// epoch ([`Progress::log_epoch`](crate::progress::Progress::log_epoch)).
 pub fn letter_id(
     consumer: &str,
-    cluster_id: &str,
+    (cluster_id, log_epoch): (&str, i32),
     source: &TopicPartition,
     offset: i64,
     replay_round: u32,
@@ -76,6 +77,10 @@ pub fn letter_id(
     hash.update(source.partition.to_be_bytes());
     hash.update(offset.to_be_bytes());
     hash.update(replay_round.to_be_bytes());
+    // The first epoch adds nothing, so that its ids are those of before there were epochs.
+    if log_epoch > 0 {
+        hash.update(log_epoch.to_be_bytes());
+    }
     hex::encode(hash.finalize())
 }
 

@@ -29,6 +29,9 @@ pub struct Progress {
     pub group: String,
     /// The cluster that the log belongs to.
     pub cluster_id: String,
+    /// How often the position was given to another log: records of different epochs are different records, whatever
+    /// their offsets.
+    pub log_epoch: i32,
     /// N: the next offset to handle.
     pub next_offset: i64,
     /// C: the last offset that Kafka acknowledged as committed.

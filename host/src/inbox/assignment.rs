@@ -26,7 +26,8 @@ RETURNING partition"#;
 const TAKE_TOKEN: &str = r#"
 UPDATE tidegate.progress SET owner = $4, updated_at = now()
  WHERE consumer_name = $1 AND topic = $2 AND partition = $3
-RETURNING "group", cluster_id, next_offset, committed, last_offset, last_timestamp_ms, last_event_id"#;
+RETURNING "group", cluster_id, next_offset, committed, last_offset, last_timestamp_ms, last_event_id,
+          log_epoch"#;
 
 const PLACE: &str = "
 UPDATE tidegate.progress SET next_offset = $5, committed = coalesce($6, committed), updated_at = now()
@@ -46,7 +47,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7)
 ON CONFLICT (consumer_name, topic, partition) DO UPDATE
    SET "group" = excluded."group", cluster_id = excluded.cluster_id, owner = NULL,
        next_offset = excluded.next_offset, committed = excluded.committed, last_offset = NULL,
-       last_timestamp_ms = NULL, last_event_id = NULL, updated_at = now()"#;
+       last_timestamp_ms = NULL, last_event_id = NULL, log_epoch = p.log_epoch + 1,
+       updated_at = now()"#;
 
 impl Inbox {
     /// The partitions of a topic that a consumer has a progress row for.
@@ -148,7 +150,8 @@ impl Inbox {
     }
 
     /// Gives the row to a group and a log anew: N and C as given, no owner, no last record. Whoever owned it is
-    /// fenced.
+    /// fenced. The log's epoch is raised: from now on no record is the same as one from before, so none is taken for a
+    /// redelivery of it and none shares its letter.
     pub async fn adopt(
         &self,
         key: &ProgressKey,
@@ -179,6 +182,7 @@ fn progress(row: &Row) -> Progress {
     Progress {
         group: row.get(0),
         cluster_id: row.get(1),
+        log_epoch: row.get(7),
         next_offset: row.get(2),
         committed: row.get(3),
         last,

@@ -42,6 +42,8 @@ pub struct BatchHead {
     pub key: ProgressKey,
     /// The token that this host took at assignment.
     pub owner: Uuid,
+    /// The log's epoch, as the token was taken with it.
+    pub log_epoch: i32,
     /// N as this host knows it.
     pub expected: i64,
     /// The ids to claim; each scope and id once.
@@ -98,6 +100,7 @@ pub struct Transaction {
     held: Held,
     key: ProgressKey,
     owner: Uuid,
+    log_epoch: i32,
     /// The row's `begun` as the fence raised it.
     begun: i64,
     wall: Wall,
@@ -116,12 +119,13 @@ pub struct Transaction {
 const CANCEL_WAIT: Duration = Duration::from_secs(2);
 
 impl Transaction {
-    fn new(held: Held, key: ProgressKey, owner: Uuid, (begun, wall): (i64, Wall)) -> Self {
+    fn new(held: Held, head: &BatchHead, (begun, wall): (i64, Wall)) -> Self {
         let guest = GuestLimits::default();
         Self {
             held,
-            key,
-            owner,
+            key: head.key.clone(),
+            owner: head.owner,
+            log_epoch: head.log_epoch,
             begun,
             wall,
             ledger: Ledger::default(),

@@ -76,8 +76,15 @@ pub async fn take(
             }
             Decision::Stop(reason) => return Err(NotPlaced::Stopped(reason.to_string())),
             Decision::Start(resume) => {
-                let committed = facts.committed;
-                return place(shared, source, resume, (token, cluster_id, committed)).await;
+                let log_epoch = facts.row.as_ref().map_or(0, |row| row.log_epoch);
+                let position = Position {
+                    token,
+                    cluster_id,
+                    log_epoch,
+                    next: resume.at,
+                    committed: facts.committed,
+                };
+                return place(shared, source, resume, position).await;
             }
         }
     }
@@ -87,12 +94,12 @@ async fn place(
     shared: &Shared,
     source: &TopicPartition,
     resume: Resume,
-    (token, cluster_id, committed): (Uuid, Arc<str>, Option<i64>),
+    position: Position,
 ) -> Result<Placed, NotPlaced> {
     if let Some((next, c)) = resume.place {
         let placed = shared
             .inbox
-            .place(&shared.key(source), token, next, c)
+            .place(&shared.key(source), position.token, next, c)
             .await
             .map_err(Unready::from)?;
         if !placed {
@@ -108,13 +115,7 @@ async fn place(
             tracing::info!(consumer = %shared.name, partition = %source, "{notice}");
         }
     }
-    tracing::info!(consumer = %shared.name, partition = %source, at = resume.at, committed, "position taken");
-    let position = Position {
-        token,
-        cluster_id,
-        next: resume.at,
-        committed,
-    };
+    tracing::info!(consumer = %shared.name, partition = %source, at = resume.at, committed = position.committed, "position taken");
     Ok(Placed {
         source: source.clone(),
         position,

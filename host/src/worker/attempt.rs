@@ -24,6 +24,8 @@ pub struct Position {
     pub token: Uuid,
     /// The cluster that the log belongs to.
     pub cluster_id: Arc<str>,
+    /// The log's epoch, by the progress row.
+    pub log_epoch: i32,
     /// N: the next offset to handle.
     pub next: i64,
     /// C, where it is to be written with the next batch.
@@ -65,6 +67,7 @@ pub async fn attempt(shared: &Shared, at: &Position, batch: &[Pending], fresh: b
     let head = BatchHead {
         key: shared.key(&batch[0].record.source),
         owner: at.token,
+        log_epoch: at.log_epoch,
         expected: at.next,
         claims: copies.claims(batch),
         module_digest: Some(module.digest()),
@@ -237,9 +240,7 @@ fn finish(
                 .push((claim.scope.clone(), claim.event_id.clone(), outcome));
         }
         if let Fate::Rejected(cause) = fate {
-            finish
-                .letters
-                .push(letter(shared, &finish.cluster_id, pending, cause));
+            finish.letters.push(letter(shared, at, pending, cause));
         }
     }
     finish
@@ -265,9 +266,10 @@ fn other_than_done(fate: &Fate) -> Option<Outcome> {
     }
 }
 
-fn letter(shared: &Shared, cluster_id: &str, pending: &Pending, cause: &Cause) -> (String, Letter) {
+fn letter(shared: &Shared, at: &Position, pending: &Pending, cause: &Cause) -> (String, Letter) {
     let source = &pending.record.source;
-    let id = letter_id(&shared.name, cluster_id, source, pending.offset(), 0);
+    let log = (&*at.cluster_id, at.log_epoch);
+    let id = letter_id(&shared.name, log, source, pending.offset(), 0);
     let letter = Letter {
         record: pending.record.clone(),
         scope: pending.scope().to_owned(),

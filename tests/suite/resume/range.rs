@@ -88,7 +88,7 @@ async fn a_rewind_to_before_the_logs_start_stops_until_it_is_adopted() {
     reader.adopt(&reader.config()).await;
     reader.pay(&paid[10..]).await;
     let after = Counts {
-        redelivered: 5,
+        republished: 5,
         ..Counts::done(12)
     };
     settled(&reader.env.db, after).await;

@@ -132,17 +132,19 @@ fn orders(partition: i32) -> TopicPartition {
 
 #[test]
 fn ids_are_stable_and_apart() {
-    let id = letter_id("billing", "A", &orders(2), 7, 0);
+    let id = letter_id("billing", ("A", 0), &orders(2), 7, 0);
     // Letters already published carry ids made this way: the bytes hashed must never change.
     assert_eq!(
         id,
         "953c941e07dc645ef77e216405334022d331b5b38c04eef85f408431633f973d"
     );
     let others = [
-        letter_id("billin", "gA", &orders(2), 7, 0),
-        letter_id("billing", "A", &orders(3), 7, 0),
-        letter_id("billing", "A", &orders(2), 8, 0),
-        letter_id("billing", "A", &orders(2), 7, 1),
+        letter_id("billin", ("gA", 0), &orders(2), 7, 0),
+        letter_id("billing", ("A", 0), &orders(3), 7, 0),
+        letter_id("billing", ("A", 0), &orders(2), 8, 0),
+        letter_id("billing", ("A", 0), &orders(2), 7, 1),
+        letter_id("billing", ("A", 1), &orders(2), 7, 0),
+        letter_id("billing", ("A", 2), &orders(2), 7, 0),
     ];
     assert!(others.iter().all(|other| *other != id));
 }

@@ -16,6 +16,7 @@ fn row(n: i64, c: Option<i64>) -> Progress {
     Progress {
         group: "g".to_owned(),
         cluster_id: "A".to_owned(),
+        log_epoch: 0,
         next_offset: n,
         committed: c,
         last: Some(last(n - 1)),

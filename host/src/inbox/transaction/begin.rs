@@ -45,8 +45,7 @@ impl Inbox {
                 begun: Some(begun),
                 claimed,
             }) => {
-                let parts = (begun, self.wall);
-                let transaction = Transaction::new(held, head.key.clone(), head.owner, parts);
+                let transaction = Transaction::new(held, head, (begun, self.wall));
                 Ok(Begun::Open(Box::new(transaction), claimed))
             }
             Ok(Opened { begun: None, .. }) => outside(held, head).await,

@@ -14,22 +14,23 @@ use crate::inbox::connection::Connection;
 /// of them never wait for one another in a ring.
 pub(super) const CLAIM: &str = r#"
 INSERT INTO tidegate.processed_events AS e (consumer_name, scope, event_id, processed_at, processed_until, topic,
-    partition, "offset", outcome, module_digest)
-SELECT $1, c.scope, c.event_id, now(), now() + c.ttl_us * interval '1 microsecond', $6, $7, c.at, 'done', $8
+    partition, log_epoch, "offset", outcome, module_digest)
+SELECT $1, c.scope, c.event_id, now(), now() + c.ttl_us * interval '1 microsecond', $6, $7, $9, c.at, 'done', $8
   FROM unnest($2::text[], $3::text[], $4::bigint[], $5::bigint[]) AS c (scope, event_id, ttl_us, at)
  ORDER BY c.scope COLLATE "C", c.event_id COLLATE "C"
 ON CONFLICT (consumer_name, scope, event_id) DO UPDATE
    SET processed_at = excluded.processed_at, processed_until = excluded.processed_until, topic = excluded.topic,
-       partition = excluded.partition, "offset" = excluded."offset", outcome = excluded.outcome,
-       replaced = e.outcome, module_digest = excluded.module_digest
+       partition = excluded.partition, log_epoch = excluded.log_epoch, "offset" = excluded."offset",
+       outcome = excluded.outcome, replaced = e.outcome, module_digest = excluded.module_digest
  WHERE (e.outcome <> 'rejected' AND e.processed_until <= now())
     OR (e.outcome = 'rejected'
-        AND (e.topic, e.partition, e."offset") <> (excluded.topic, excluded.partition, excluded."offset"))
+        AND (e.topic, e.partition, e.log_epoch, e."offset")
+            <> (excluded.topic, excluded.partition, excluded.log_epoch, excluded."offset"))
 RETURNING scope, event_id, replaced"#;
 
 /// Where the claims stand that were not taken.
 const STANDING: &str = r#"
-SELECT e.scope, e.event_id, e.topic, e.partition, e."offset", e.outcome = 'rejected'
+SELECT e.scope, e.event_id, e.topic, e.partition, e.log_epoch, e."offset", e.outcome = 'rejected'
   FROM unnest($2::text[], $3::text[]) AS c (scope, event_id)
   JOIN tidegate.processed_events e
     ON e.consumer_name = $1 AND e.scope = c.scope AND e.event_id = c.event_id"#;
@@ -47,6 +48,7 @@ pub(super) struct Claims {
     topic: String,
     partition: i32,
     digest: Option<Vec<u8>>,
+    log_epoch: i32,
 }
 
 impl Claims {
@@ -65,10 +67,11 @@ impl Claims {
             topic: head.key.source.topic.to_string(),
             partition: head.key.source.partition,
             digest: head.module_digest.map(|d| d.to_vec()),
+            log_epoch: head.log_epoch,
         }
     }
 
-    pub(super) fn params(&self) -> [SqlParam<'_>; 8] {
+    pub(super) fn params(&self) -> [SqlParam<'_>; 9] {
         [
             &self.consumer,
             &self.scopes,
@@ -78,6 +81,7 @@ impl Claims {
             &self.topic,
             &self.partition,
             &self.digest,
+            &self.log_epoch,
         ]
     }
 }
@@ -109,7 +113,7 @@ impl Transaction {
         if let Some(broken) = self.drain().await {
             return Err(broken);
         }
-        let source = self.key.source.clone();
+        let (source, epoch) = (self.key.source.clone(), self.log_epoch);
         let standing = find(&mut self.held, &self.key.consumer, dups).await;
         let standing = standing.map_err(|failure| {
             self.ledger.lost(failure.clone());
@@ -121,8 +125,14 @@ impl Transaction {
         let of = |dup: &&ClaimRequest| {
             let key = (dup.scope.clone(), dup.event_id.as_str().to_owned());
             let found = standing.get(&key);
-            let same = found.is_some_and(|(topic, partition, offset, _)| {
-                **topic == *source.topic && *partition == source.partition && *offset == dup.offset
+            let same = found.is_some_and(|(place, _)| {
+                *place
+                    == (
+                        source.topic.to_string(),
+                        source.partition,
+                        epoch,
+                        dup.offset,
+                    )
             });
             Standing {
                 kind: if same {
@@ -130,14 +140,16 @@ impl Transaction {
                 } else {
                     DuplicateKind::Republish
                 },
-                rejected: found.is_some_and(|(.., rejected)| *rejected),
+                rejected: found.is_some_and(|(_, rejected)| *rejected),
             }
         };
         Ok(dups.iter().map(of).collect())
     }
 }
 
-type Found = HashMap<(String, String), (String, i32, i64, bool)>;
+/// Scope and id; then topic, partition, log epoch and offset of the record that holds the claim, and whether it was
+/// rejected.
+type Found = HashMap<(String, String), ((String, i32, i32, i64), bool)>;
 
 async fn find(
     connection: &mut Connection,
@@ -154,7 +166,7 @@ async fn find(
         .map(|r| {
             (
                 (r.get(0), r.get(1)),
-                (r.get(2), r.get(3), r.get(4), r.get(5)),
+                ((r.get(2), r.get(3), r.get(4), r.get(5)), r.get(6)),
             )
         })
         .collect())

@@ -102,6 +102,7 @@ impl Transaction {
                 client: Arc::clone(&client),
                 consumer,
                 cluster_id: finish.cluster_id,
+                log_epoch: self.log_epoch,
                 digest,
             };
             let shared = Arc::new(shared);

@@ -19,8 +19,8 @@ WITH again AS (
      WHERE id = $1 AND status <> 'open')
 INSERT INTO tidegate.dead_letters (id, consumer_name, cluster_id, topic, partition, "offset", scope, event_id, key,
     value, header_names, header_values, timestamp_ms, code, message, sqlstate, attempts, module_digest,
-    timestamp_type)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
+    timestamp_type, log_epoch)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
 ON CONFLICT DO NOTHING"#;
 
 /// Closes the open letters of events that this batch handled after all.
@@ -51,6 +51,7 @@ pub(super) struct Shared {
     pub(super) client: Arc<Client>,
     pub(super) consumer: String,
     pub(super) cluster_id: String,
+    pub(super) log_epoch: i32,
     pub(super) digest: Option<Vec<u8>>,
 }
 
@@ -116,6 +117,7 @@ pub(super) fn send_letter(
                     &attempts,
                     &shared.digest,
                     &stamp(record.timestamp),
+                    &shared.log_epoch,
                 ],
             )
             .await
