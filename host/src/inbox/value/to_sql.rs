@@ -93,16 +93,19 @@ fn int(shape: Shape, n: i64) -> Result<Param, String> {
     }
 }
 
-/// A `real` takes the nearest value, as PostgreSQL's own cast does; one beyond its range is refused.
+/// A `real` takes what is one, and nothing that would be rounded.
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "rounding to the nearest real is what is meant"
+    reason = "a value that is rounded is refused"
 )]
 fn float(shape: Shape, x: f64) -> Result<Param, String> {
     match shape {
         Shape::Float8 => Ok(Param::binary(x.to_be_bytes())),
         Shape::Float4 if x.is_finite() && (x as f32).is_infinite() => {
             Err("out of range".to_owned())
+        }
+        Shape::Float4 if !x.is_nan() && f64::from(x as f32).to_bits() != x.to_bits() => {
+            Err("it would be rounded".to_owned())
         }
         Shape::Float4 => Ok(Param::binary((x as f32).to_be_bytes())),
         Shape::Numeric if x.is_nan() => Ok(Param::text("NaN")),

@@ -44,8 +44,16 @@ fn integers_are_range_checked() {
 #[test]
 fn floats_fit_or_are_refused() {
     assert!(
-        fits(Type::FLOAT4, Value::Float64(0.1)) && fits(Type::NUMERIC, Value::Float64(f64::NAN))
+        fits(Type::FLOAT4, Value::Float64(0.5)) && fits(Type::NUMERIC, Value::Float64(f64::NAN))
     );
+    for x in [f64::NAN, f64::NEG_INFINITY, -0.0, f64::from(0.1f32)] {
+        assert!(fits(Type::FLOAT4, Value::Float64(x)), "{x}");
+    }
+    assert_eq!(
+        fault(Type::FLOAT4, Value::Float64(0.1)),
+        "parameter $1: given float64, wanted real: it would be rounded"
+    );
+    assert!(!fits(Type::FLOAT4, Value::Float64(1e-60)));
     assert!(!fits(Type::FLOAT4, Value::Float64(1e300)) && !fits(Type::INT8, Value::Float64(1.0)));
 }
 
