@@ -126,6 +126,13 @@ async fn a_guest_that_prints_a_lot_writes_a_bounded_log() {
     );
     assert!(log.len() < 100_000, "{} bytes of log", log.len());
     assert_eq!(host.log_count("beyond the limit"), 1);
+    let place = format!(
+        r#"topic="{}" partition=0 offset=1 event_id="e2""#,
+        scene.topic
+    );
+    let said = ["xxxxxxxxxx", "beyond the limit"];
+    let mut guests = log.lines().filter(|l| said.iter().any(|s| l.contains(s)));
+    assert!(guests.all(|line| line.contains(&place)), "{log}");
 }
 
 /// A record that never ends computing does not keep another consumer of the same host from starting or working.

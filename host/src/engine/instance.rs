@@ -95,10 +95,13 @@ impl<D: GuestSql> Instance<D> {
         }
         self.dead = true;
         self.calls = self.calls.saturating_add(1);
-        self.store.data_mut().renew();
+        self.store.data_mut().renew(event);
         self.store.set_epoch_deadline(1);
         let end = self.run(event).await;
         self.store.data().output.flush();
+        if let GuestEnd::Skip(reason) = &end {
+            self.store.data().output.skipped(reason);
+        }
         self.dead = matches!(
             end,
             GuestEnd::Trap { .. } | GuestEnd::Limit(_) | GuestEnd::Unheard

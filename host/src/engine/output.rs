@@ -1,5 +1,6 @@
 //! What a guest says: stdout and stderr line by line, and its own log lines, as log events of ours, bounded.
 
+mod about;
 mod pipe;
 mod text;
 
@@ -7,8 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tracing::Level;
 
+use self::about::About;
 use self::pipe::Pipe;
-use self::text::{cut, emit, printable, render};
+use self::text::{Line, cut, emit, printable, render};
+use super::Event;
 
 /// A longer line is cut into several.
 const MAX_LINE: usize = 4 << 10;
@@ -31,6 +34,7 @@ impl Output {
     pub(super) fn new(consumer: Arc<str>, log_bytes: usize) -> Self {
         Self(Arc::new(Mutex::new(Sink {
             consumer,
+            about: About::default(),
             log_bytes,
             left: log_bytes,
             dropping: false,
@@ -45,9 +49,10 @@ impl Output {
         Pipe::new(Arc::clone(&self.0), stream)
     }
 
-    /// Gives the next record its budget.
-    pub(super) fn renew(&self) {
+    /// The next record, with a budget of its own.
+    pub(super) fn renew(&self, event: Event<'_>) {
         let mut sink = lock(&self.0);
+        sink.about.set(event);
         sink.left = sink.log_bytes;
         sink.dropping = false;
         sink.tail.clear();
@@ -72,14 +77,14 @@ impl Output {
         let size: usize = fields.iter().map(|(k, v)| k.len() + v.len()).sum();
         if sink.spend(message.len() + size) {
             let fields = (!fields.is_empty()).then(|| render(fields));
-            emit(
-                level,
-                &sink.consumer,
-                "log",
-                &printable(cut(message)),
-                fields.as_deref(),
-            );
+            sink.say(level, "log", message, fields.as_deref());
         }
+    }
+
+    /// Why the guest had nothing to do with the record. A handler may skip most of a topic, so it takes a
+    /// closer look at the log to see them.
+    pub(super) fn skipped(&self, reason: &str) {
+        lock(&self.0).say(Level::DEBUG, "skip", reason, None);
     }
 }
 
@@ -89,6 +94,7 @@ fn lock(sink: &Mutex<Sink>) -> MutexGuard<'_, Sink> {
 
 struct Sink {
     consumer: Arc<str>,
+    about: About,
     log_bytes: usize,
     left: usize,
     dropping: bool,
@@ -137,7 +143,7 @@ impl Sink {
             return;
         }
         let text = String::from_utf8_lossy(&line);
-        let text = printable(text.trim_end());
+        let text = text.trim_end();
         if text.is_empty() {
             return;
         }
@@ -145,7 +151,17 @@ impl Sink {
             Stream::Stdout => (Level::INFO, "stdout"),
             Stream::Stderr => (Level::WARN, "stderr"),
         };
-        emit(level, &self.consumer, name, &text, None);
+        self.say(level, name, text, None);
+    }
+
+    fn say(&self, level: Level, stream: &str, text: &str, fields: Option<&str>) {
+        let line = Line {
+            consumer: &self.consumer,
+            about: &self.about,
+            stream,
+            fields,
+        };
+        emit(level, line, &printable(cut(text)));
     }
 
     /// Takes a line's cost from the budget; the first line that finds too little is replaced by one that says so.
@@ -156,44 +172,14 @@ impl Sink {
             return !self.dropping;
         }
         self.dropping = true;
-        tracing::warn!(
-            target: "guest",
-            consumer = &*self.consumer,
-            log_bytes = self.log_bytes,
-            "dropped: the rest of this record's log lines is beyond the limit (log_bytes)"
+        let text = format!(
+            "dropped: the rest of this record's log lines is beyond the limit (log_bytes, {})",
+            self.log_bytes
         );
+        self.say(Level::WARN, "log", &text, None);
         false
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use wasmtime_wasi::p2::OutputStream;
-
-    use super::*;
-
-    #[test]
-    fn the_tail_of_stderr_is_kept_though_the_budget_is_spent() {
-        let output = Output::new("c".into(), 100);
-        let mut pipe = output.stream(Stream::Stderr);
-        for i in 0..1000 {
-            pipe.write(format!("line {i}\n").into()).unwrap();
-        }
-        assert!(output.stderr_tail().ends_with("line 999"));
-        assert!(output.stderr_tail().len() <= MAX_TAIL);
-        assert!(lock(&output.0).dropping);
-        output.renew();
-        assert_eq!(output.stderr_tail(), "");
-        assert!(!lock(&output.0).dropping);
-    }
-
-    #[test]
-    fn unended_lines_are_bounded() {
-        let output = Output::new("c".into(), 1 << 20);
-        let mut pipe = output.stream(Stream::Stdout);
-        pipe.write(vec![b'x'; 3 * MAX_LINE + 5].into()).unwrap();
-        assert_eq!(lock(&output.0).stdout.len(), 5);
-        output.flush();
-        assert!(lock(&output.0).stdout.is_empty());
-    }
-}
+mod tests;

@@ -6,11 +6,11 @@ use tidegate_core::limits::Limit;
 use tidegate_core::outcome::GuestEnd;
 use wasmtime_wasi::{ResourceTable, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
-use super::GuestEnv;
 use super::ending::Stop;
 use super::memory::MemoryLimit;
 use super::meter::Meter;
 use super::output::{Output, Stream};
+use super::{Event, GuestEnv};
 
 /// Handles (streams, pollables) a guest may hold.
 const MAX_HANDLES: usize = 1024;
@@ -46,11 +46,11 @@ impl<D> State<D> {
         }
     }
 
-    /// Gives the next call fresh budgets.
-    pub(super) fn renew(&mut self) {
+    /// Gives the next call, for `event`, fresh budgets.
+    pub(super) fn renew(&mut self, event: Event<'_>) {
         self.statements = 0;
         self.memory.forgive();
-        self.output.renew();
+        self.output.renew(event);
         self.meter.reset();
     }
 

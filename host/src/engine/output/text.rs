@@ -5,18 +5,47 @@ use std::borrow::Cow;
 use tracing::Level;
 
 use super::MAX_LINE;
+use super::about::About;
 
 /// Fields shown of one log line.
 const MAX_FIELDS: usize = 32;
 
+/// A line of a guest's, and where it comes from.
+pub(super) struct Line<'a> {
+    pub(super) consumer: &'a str,
+    pub(super) about: &'a About,
+    /// `log`, `stdout`, `stderr`, `skip`.
+    pub(super) stream: &'a str,
+    pub(super) fields: Option<&'a str>,
+}
+
+/// The macros want a constant level, and the record's place as fields of its own.
+macro_rules! event {
+    ($level:ident, $line:expr, $text:expr) => {{
+        let Line { consumer, about, stream, fields } = $line;
+        tracing::$level!(
+            target: "guest",
+            consumer,
+            topic = about.topic(),
+            partition = about.partition(),
+            offset = about.offset(),
+            event_id = about.event_id(),
+            stream,
+            fields,
+            "{}",
+            $text
+        )
+    }};
+}
+
 /// One log event under the target `guest`.
-pub(super) fn emit(level: Level, consumer: &str, stream: &str, text: &str, fields: Option<&str>) {
+pub(super) fn emit(level: Level, line: Line<'_>, text: &str) {
     match level {
-        Level::TRACE => tracing::trace!(target: "guest", consumer, stream, fields, "{text}"),
-        Level::DEBUG => tracing::debug!(target: "guest", consumer, stream, fields, "{text}"),
-        Level::INFO => tracing::info!(target: "guest", consumer, stream, fields, "{text}"),
-        Level::WARN => tracing::warn!(target: "guest", consumer, stream, fields, "{text}"),
-        Level::ERROR => tracing::error!(target: "guest", consumer, stream, fields, "{text}"),
+        Level::TRACE => event!(trace, line, text),
+        Level::DEBUG => event!(debug, line, text),
+        Level::INFO => event!(info, line, text),
+        Level::WARN => event!(warn, line, text),
+        Level::ERROR => event!(error, line, text),
     }
 }
 
