@@ -17,6 +17,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::config::{self, Config, defaults};
 use crate::inbox::{Inbox, Wall};
+use crate::kafka;
 use crate::telemetry::{self, LogFormat};
 
 pub use error::CliError;
@@ -107,7 +108,7 @@ fn execute(cli: Cli) -> Result<(), CliError> {
     if let Command::DevServices(args) = cli.command {
         return Ok(crate::dev::services(args)?);
     }
-    let load = || config::load(&cli.config, std::env::vars_os());
+    let load = || config::load(&cli.config, std::env::vars_os(), kafka::check_options);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

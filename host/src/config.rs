@@ -15,7 +15,7 @@ mod tests;
 mod tree;
 mod units;
 
-pub use load::load;
+pub use load::{CheckOptions, load};
 pub use problems::ConfigErrors;
 
 use std::collections::BTreeMap;
@@ -79,7 +79,8 @@ pub struct PostgresConfig {
     /// `lock_timeout`: how long a statement waits for a lock.
     pub lock_timeout: Duration,
     /// `idle_in_transaction_timeout`: how long the server keeps a batch whose host has gone silent, and with it
-    /// the partition from its next owner. A quarter of it bounds how long one batch runs.
+    /// the partition from its next owner. A quarter of it bounds how long one batch runs; longer than that and
+    /// what any guest may compute.
     pub idle_in_transaction_timeout: Duration,
     /// `prune_interval`: time between two rounds of pruning.
     pub prune_interval: Duration,
@@ -114,8 +115,7 @@ pub struct ConsumerConfig {
     pub queue: QueueLimits,
     /// `[consumer.retry]`
     pub retry: RetryPolicy,
-    /// `[consumer.dead_letter] topic`: default the first topic's name and `.dlt`; none after `dead_letter = "off"`:
-    /// letters stay in PostgreSQL. None after
+    /// `[consumer.dead_letter] topic`: default the first topic's name and `.dlt`. None after
     /// `dead_letter = "off"`: letters stay in PostgreSQL alone.
     pub dead_letter_topic: Option<String>,
     /// `[consumer.limits]`

@@ -11,10 +11,10 @@ async fn unguarded(env: &TestEnv, topic: &str) -> Consumer {
     consumer.set("dedup", "off").batch("max_records", 10)
 }
 
-/// A stopped host's transaction is ended by the server after two seconds.
+/// A stopped host's transaction is ended by the server after nine seconds, about the least that is allowed.
 fn impatient(config: HostConfig) -> HostConfig {
     config
-        .set("postgres", "idle_in_transaction_timeout", "2s")
+        .set("postgres", "idle_in_transaction_timeout", "9s")
         .set("postgres", "prune_interval", "1h")
 }
 

@@ -6,14 +6,18 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use tidegate::app::{self, RunOptions};
 use tidegate::inbox::Wall;
-use tidegate::{config, telemetry};
+use tidegate::{config, kafka, telemetry};
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     telemetry::init(telemetry::LogFormat::Text)?;
     let mut arguments = std::env::args_os().skip_while(|argument| argument != "-c");
     let file = arguments.nth(1).context("-c FILE is missing")?;
-    let config = config::load(&PathBuf::from(file), std::env::vars_os())?;
+    let config = config::load(
+        &PathBuf::from(file),
+        std::env::vars_os(),
+        kafka::check_options,
+    )?;
     let options = RunOptions {
         migrate: true,
         wall: Wall::Off,

@@ -10,6 +10,7 @@ use crate::app::{self, RunOptions};
 use crate::config::{self, Config};
 use crate::dev::{self, Addresses, Services};
 use crate::inbox::{Inbox, Wall};
+use crate::kafka;
 use crate::signals;
 
 /// Runs the consumers until a signal.
@@ -46,7 +47,7 @@ pub(super) async fn migrate(config: Config) -> Result<(), CliError> {
 
 /// Runs the consumers against services of their own, and takes those down afterwards.
 pub(super) async fn dev(path: &Path, args: DevArgs) -> Result<(), CliError> {
-    let mut config = config::load(path, dev_environment())?;
+    let mut config = config::load(path, dev_environment(), kafka::check_options)?;
     let program = std::env::current_exe().map_err(|error| {
         CliError::Failed(format!("cannot find this program's own file: {error}"))
     })?;

@@ -23,6 +23,7 @@ pub(super) struct ReadConsumer {
     pub(super) name_at: Place,
     pub(super) group_at: Place,
     pub(super) dead_letter_at: Place,
+    pub(super) cpu_at: Place,
 }
 
 /// Reads the `n`th consumer, from 0.
@@ -44,6 +45,7 @@ pub(super) fn read(
     let topics = names::topics(&section);
     let (dead_letter_topic, dead_letter_at) = names::dead_letter(&section, &topics);
     let batch = batch(section.child("batch"));
+    let (limits, cpu_at) = limits(section.child("limits"));
     let config = ConsumerConfig {
         group: names::group(&section, &name),
         handler: names::handler(&section, base),
@@ -53,7 +55,7 @@ pub(super) fn read(
         queue: queue(section.child("queue"), batch),
         retry: retry(section.child("retry")),
         dead_letter_topic,
-        limits: limits(section.child("limits")),
+        limits,
         instance: section
             .choice("instance", &INSTANCES)
             .unwrap_or(InstancePer::Batch),
@@ -72,6 +74,7 @@ pub(super) fn read(
         name_at: section.place("name"),
         group_at: section.place("group"),
         dead_letter_at,
+        cpu_at,
     };
     section.finish();
     read
@@ -165,7 +168,8 @@ fn retry(retry: Section<'_>) -> RetryPolicy {
     policy
 }
 
-fn limits(limits: Section<'_>) -> GuestLimits {
+/// `limits`, and the place of `cpu`.
+fn limits(limits: Section<'_>) -> (GuestLimits, Place) {
     let default = GuestLimits::default();
     let time = defaults::TIME_LEAST..=defaults::TIME_MOST;
     let small = |key, default: u32, range| {
@@ -195,6 +199,7 @@ fn limits(limits: Section<'_>) -> GuestLimits {
         log_bytes: limits.size("log_bytes", default.log_bytes, 0..=defaults::BYTES_BOUND),
         max_calls: small("max_calls", default.max_calls, 1..=1_000_000_000),
     };
+    let cpu_at = limits.place("cpu");
     limits.finish();
-    read
+    (read, cpu_at)
 }

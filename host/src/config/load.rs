@@ -1,5 +1,6 @@
 //! Reads file and environment into a [`Config`].
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,42 +11,56 @@ use super::section::Section;
 use super::tree::{Table, Value, parse};
 use super::{Config, KafkaConfig, PostgresConfig, consumer, defaults, rules, secrets};
 
+/// Looks through `[kafka.librdkafka]`: names that are refused, each with the reason.
+pub type CheckOptions = fn(&BTreeMap<String, String>) -> Vec<(String, String)>;
+
 /// Reads the file at `path`, lays `TIDEGATE__SECTION__KEY` of `env` over it and checks the whole.
 ///
-/// `env` is the process's environment, such as `std::env::vars_os()`.
+/// `env` is the process's environment, such as `std::env::vars_os()`; `check` is Kafka's view of its options,
+/// such as [`kafka::check_options`](crate::kafka::check_options).
 ///
 /// # Errors
 /// Everything that is wrong, at once, each with its line. Secrets are never part of it.
 pub fn load(
     path: &Path,
     env: impl IntoIterator<Item = (OsString, OsString)>,
+    check: CheckOptions,
 ) -> Result<Config, ConfigErrors> {
     let problems = Problems::default();
     let text = std::fs::read_to_string(path).map_err(|error| {
         let text = format!("cannot be read: {error}; name another file with --config");
         ConfigErrors::unreadable(path, text)
     })?;
-    let config = read(&text, path, Environment::new(env), &problems);
+    let config = read(&text, path, Environment::new(env), check, &problems);
     let warnings = problems.finish(path)?;
     Ok(Config { warnings, ..config })
 }
 
 /// Reads the file's text. What is wrong goes to `problems`, with a default in its place.
-pub(super) fn read(text: &str, path: &Path, env: Environment, problems: &Problems) -> Config {
+pub(super) fn read(
+    text: &str,
+    path: &Path,
+    env: Environment,
+    check: CheckOptions,
+    problems: &Problems,
+) -> Config {
     let mut tree = parse(text, problems);
     let base = base_directory(path);
     let cache = default_cache(&env, &base);
     env.overlay(&mut tree, problems);
     let root = Section::root(&tree, problems);
     let (module_cache, shutdown_timeout) = host(root.child("host"), cache, &base);
+    let postgres_section = root.child("postgres");
+    let postgres = postgres(&postgres_section, &base);
     let config = Config {
-        kafka: kafka(root.child("kafka"), &base),
-        postgres: postgres(root.child("postgres"), &base),
-        consumers: consumers(&root, &base, problems),
+        kafka: kafka(root.child("kafka"), &base, check),
+        consumers: consumers(&root, &base, (&postgres_section, &postgres), problems),
+        postgres,
         module_cache,
         shutdown_timeout,
         warnings: Vec::new(),
     };
+    postgres_section.finish();
     root.finish();
     config
 }
@@ -81,7 +96,7 @@ fn host(host: Section<'_>, cache: PathBuf, base: &Path) -> (PathBuf, Duration) {
     (given.map_or(cache, |given| base.join(given)), timeout)
 }
 
-fn kafka(kafka: Section<'_>, base: &Path) -> KafkaConfig {
+fn kafka(kafka: Section<'_>, base: &Path, check: CheckOptions) -> KafkaConfig {
     let bootstrap_servers = kafka.text("bootstrap_servers");
     kafka.missing(
         "bootstrap_servers",
@@ -95,7 +110,7 @@ fn kafka(kafka: Section<'_>, base: &Path) -> KafkaConfig {
     }
     let options = kafka.child("librdkafka");
     let librdkafka = secrets::pass_through(&options, base);
-    for (name, reason) in crate::kafka::check_options(&librdkafka) {
+    for (name, reason) in check(&librdkafka) {
         options.error(&name, reason);
     }
     kafka.finish();
@@ -109,11 +124,11 @@ fn is_server(server: &str) -> bool {
     !server.is_empty() && !server.contains(|c: char| c.is_whitespace() || c.is_control())
 }
 
-fn postgres(postgres: Section<'_>, base: &Path) -> PostgresConfig {
+fn postgres(postgres: &Section<'_>, base: &Path) -> PostgresConfig {
     let second = Duration::from_secs(1);
     let wait = second..=defaults::WAIT_BOUND;
     let config = PostgresConfig {
-        url: secrets::url(&postgres, base),
+        url: secrets::url(postgres, base),
         max_connections: postgres.count("max_connections", defaults::MAX_CONNECTIONS, 1..=1_000),
         connect_timeout: postgres.duration(
             "connect_timeout",
@@ -133,11 +148,16 @@ fn postgres(postgres: Section<'_>, base: &Path) -> PostgresConfig {
         ),
         prune_interval: postgres.duration("prune_interval", defaults::PRUNE_INTERVAL, wait),
     };
-    postgres.finish();
+    rules::locks(postgres, &config);
     config
 }
 
-fn consumers(root: &Section<'_>, base: &Path, problems: &Problems) -> Vec<super::ConsumerConfig> {
+fn consumers(
+    root: &Section<'_>,
+    base: &Path,
+    (section, postgres): (&Section<'_>, &PostgresConfig),
+    problems: &Problems,
+) -> Vec<super::ConsumerConfig> {
     const EXAMPLE: &str = "write one [[consumer]] for each subscription";
     let node = root.node("consumer");
     let Some(node) = node else {
@@ -162,5 +182,6 @@ fn consumers(root: &Section<'_>, base: &Path, problems: &Problems) -> Vec<super:
         read.push(consumer::read(n, (table, &item.at), base, problems));
     }
     rules::across(&read, problems);
+    rules::silence(&read, section, postgres, problems);
     read.into_iter().map(|read| read.config).collect()
 }

@@ -1,7 +1,11 @@
-//! Rules across consumers.
+//! Rules across consumers and sections.
 
+use std::time::Duration;
+
+use super::PostgresConfig;
 use super::consumer::ReadConsumer;
 use super::problems::Problems;
+use super::section::Section;
 
 /// Checks what no consumer can check alone.
 pub(super) fn across(consumers: &[ReadConsumer], problems: &Problems) {
@@ -51,4 +55,51 @@ fn own_dead_letters(this: &ReadConsumer, all: &[ReadConsumer], problems: &Proble
         );
         problems.error(&this.dead_letter_at, text);
     }
+}
+
+/// What a guest's CPU limit is exceeded by before it is enforced, and what the host itself takes in between.
+const SLACK: Duration = Duration::from_secs(5);
+
+/// A session whose guest computes looks idle to the server: it must outlast one record's CPU time beside a
+/// batch's own share, or the server ends the batch as that of a host gone silent, again and again.
+pub(super) fn silence(
+    consumers: &[ReadConsumer],
+    section: &Section<'_>,
+    postgres: &PostgresConfig,
+    problems: &Problems,
+) {
+    let idle = postgres.idle_in_transaction_timeout;
+    for this in consumers {
+        let computes = this.config.limits.cpu + SLACK;
+        if computes + idle / 4 < idle {
+            continue;
+        }
+        let key = "idle_in_transaction_timeout";
+        let at = match section.has(key) {
+            true => section.place(key),
+            false => this.cpu_at.clone(),
+        };
+        let least = (computes * 4 / 3).as_secs() + 1;
+        let text = format!(
+            "{}limits.cpu: {:?}, {SLACK:?} more and a quarter of postgres.{key} ({idle:?}) must be less than {key}, or the server ends batches that still compute; set {key} to {least}s or more, or lower limits.cpu",
+            this.label, this.config.limits.cpu
+        );
+        problems.error(&at, text);
+    }
+}
+
+/// A statement that waits for a lock must end as one that waited, not as one that took too long.
+pub(super) fn locks(section: &Section<'_>, postgres: &PostgresConfig) {
+    let (lock, statement) = (postgres.lock_timeout, postgres.statement_timeout);
+    if lock < statement {
+        return;
+    }
+    let (key, word) = match section.has("lock_timeout") {
+        true => ("lock_timeout", "lower it"),
+        false => ("statement_timeout", "raise it, or lower lock_timeout"),
+    };
+    let text = format!(
+        "lock_timeout ({lock:?}) must be shorter than statement_timeout ({statement:?}), or a wait for another transaction looks like the record's own fault; {word}"
+    );
+    section.error(key, text);
 }

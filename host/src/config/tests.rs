@@ -8,6 +8,8 @@ use tidegate_core::event_id::IdSource;
 use tidegate_core::resume::Start;
 use tidegate_core::ttl::{OutOfRange, TtlSource};
 
+use crate::kafka::check_options;
+
 use super::load::read;
 use super::overlay::Environment;
 use super::problems::Problems;
@@ -33,7 +35,13 @@ fn with_env(text: &str, env: &[(&str, &str)]) -> Result<Config, Vec<String>> {
     let env = env
         .iter()
         .map(|(k, v)| (OsString::from(k), OsString::from(v)));
-    let config = read(text, Path::new(PATH), Environment::new(env), &problems);
+    let config = read(
+        text,
+        Path::new(PATH),
+        Environment::new(env),
+        check_options,
+        &problems,
+    );
     match problems.finish(Path::new(PATH)) {
         Ok(warnings) => Ok(Config { warnings, ..config }),
         Err(errors) => {
@@ -132,6 +140,7 @@ fn the_reference_holds_every_key_and_its_default() {
         REFERENCE,
         Path::new(PATH),
         Environment::default(),
+        check_options,
         &problems,
     );
     let missing: Vec<String> = problems
@@ -287,6 +296,42 @@ fn bounds_hold_between_keys() {
         only_error_of("[consumer.retry]\ninitial = \"1m\"").contains("initial is longer than max")
     );
     assert!(only_error_of("[consumer.batch]\nmax_records = 0").contains("from 1 to 10000"));
+}
+
+/// The server ends a session that is silent for too long, and a statement that waits for too long.
+#[test]
+fn timeouts_leave_room_for_one_another() {
+    let cpu = |limit: &str| format!("[consumer.limits]\ncpu = {limit:?}");
+    let error = only_error_of(&cpu("40s"));
+    assert!(error.starts_with("10: "), "{error}");
+    for word in [
+        "limits.cpu: 40s",
+        "idle_in_transaction_timeout (60s)",
+        "to 61s or more",
+    ] {
+        assert!(error.contains(word), "{error}");
+    }
+    assert!(load(&format!("{MINIMAL}{}", cpu("39s"))).is_ok());
+    let postgres =
+        |keys: &str| load(&MINIMAL.replace("[[consumer]]", &format!("{keys}\n[[consumer]]")));
+    let idle = postgres("idle_in_transaction_timeout = \"8s\"").unwrap_err();
+    assert!(
+        idle[0].starts_with("6: ") && idle[0].contains("to 9s or more"),
+        "{idle:#?}"
+    );
+    assert!(postgres("idle_in_transaction_timeout = \"9s\"").is_ok());
+
+    let lock = postgres("lock_timeout = \"30s\"").unwrap_err();
+    assert!(
+        lock[0].starts_with("6: ") && lock[0].contains("statement_timeout (30s)"),
+        "{lock:#?}"
+    );
+    let statement = postgres("statement_timeout = \"10s\"").unwrap_err();
+    assert!(
+        statement[0].contains("statement_timeout: lock_timeout (10s)"),
+        "{statement:#?}"
+    );
+    assert!(postgres("statement_timeout = \"11s\"").is_ok());
 }
 
 #[test]

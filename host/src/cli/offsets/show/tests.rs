@@ -34,7 +34,10 @@ fn consumer() -> ConsumerConfig {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("tidegate.toml");
     std::fs::write(&path, file).unwrap();
-    crate::config::load(&path, []).unwrap().consumers.remove(0)
+    crate::config::load(&path, [], crate::kafka::check_options)
+        .unwrap()
+        .consumers
+        .remove(0)
 }
 
 #[test]
