@@ -130,7 +130,11 @@ impl<D: GuestSql> Watch<D> {
     }
 }
 
-async fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
+/// The bytes of a handler's file. What is no file, such as a pipe, or too large is refused unread.
+///
+/// # Errors
+/// [`LoadError::Read`], with the path.
+pub async fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
     let refuse = |reason: String| LoadError::Read {
         path: name(path),
         reason,
@@ -156,4 +160,17 @@ fn name(path: &Path) -> String {
 
 fn short(digest: &[u8; 32]) -> String {
     hex::encode(&digest[..6])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_no_regular_file_is_refused_unread() {
+        for path in ["/dev/zero", "/", "/nowhere/handler.wasm"] {
+            let error = read(Path::new(path)).await.expect_err("no handler");
+            assert!(matches!(error, LoadError::Read { .. }), "{error}");
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::no_database::NoDatabase;
 use crate::config::{Config, ConsumerConfig};
-use crate::engine::{Engine, EngineOptions};
+use crate::engine::{Engine, EngineOptions, watch};
 
 /// Instances a check needs room for.
 const INSTANCES: u32 = 2;
@@ -39,12 +39,8 @@ fn engine(config: &Config) -> Result<Engine<NoDatabase>, String> {
 
 async fn load(engine: &Engine<NoDatabase>, path: &Path) -> Result<String, String> {
     let name = path.display().to_string();
-    let bytes = tokio::fs::read(path).await;
-    let bytes =
-        bytes.map_err(|error| format!("{name}: cannot read the handler's file: {error}"))?;
-    let module = engine
-        .load(&name, bytes)
-        .await
-        .map_err(|error| error.to_string())?;
+    let bytes = watch::read(path).await.map_err(|error| error.to_string())?;
+    let module = engine.load(&name, bytes).await;
+    let module = module.map_err(|error| error.to_string())?;
     Ok(hex::encode(module.digest()))
 }
