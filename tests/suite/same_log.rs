@@ -182,8 +182,8 @@ async fn after_an_adoption_a_rejected_record_has_a_letter_of_its_own_at_an_offse
     let good: Vec<_> = paid
         .iter()
         .chain(&fresh)
-        .cloned()
         .filter(|p| p.account_id <= ACCOUNTS)
+        .cloned()
         .collect();
     ledger.assert_exact(&good).await;
     assert_eq!(host.terminate().await, 0);
