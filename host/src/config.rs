@@ -16,6 +16,7 @@ mod tree;
 mod units;
 
 pub use load::{CheckOptions, load};
+pub(crate) use names::bad_topic;
 pub use problems::ConfigErrors;
 
 use std::collections::BTreeMap;

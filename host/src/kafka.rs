@@ -4,6 +4,7 @@
 //! into one bounded queue a partition (`queue`) and carries out what the rest of the host asks of it
 //! (`consumer`). Rebalances are only signalled: librdkafka waits until [`Consumer::release`] answers.
 
+mod answers;
 mod blame;
 mod closing;
 mod commits;

@@ -55,7 +55,7 @@ pub(super) fn topics(section: &Section<'_>) -> Vec<String> {
 }
 
 /// What Kafka has against a topic's name.
-fn bad_topic(name: &str) -> Option<String> {
+pub(crate) fn bad_topic(name: &str) -> Option<String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     if name.starts_with('^') {
         Some(format!("{name:?} is a pattern; list the topics by name"))

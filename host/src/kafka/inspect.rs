@@ -1,18 +1,12 @@
 //! Questions to the broker. Their calls block, so they run on blocking threads, never on the poll thread.
 
-use std::time::Duration;
-
-use rdkafka::Offset;
 use rdkafka::consumer::Consumer as _;
 use rdkafka::error::{KafkaError as Client, RDKafkaErrorCode as Code};
-use rdkafka::metadata::Metadata;
 use tidegate_core::record::TopicPartition;
 
+use super::answers::{self, ANSWER};
 use super::context::Member;
 use super::{Consumer, KafkaError, names};
-
-/// How long one question may take.
-const ANSWER: Duration = Duration::from_secs(10);
 
 impl Consumer {
     /// K: the group's committed offset. None only if the broker said that there is none.
@@ -22,7 +16,11 @@ impl Consumer {
     pub async fn committed(&self, tp: &TopicPartition) -> Result<Option<i64>, KafkaError> {
         let what = format!("the committed offset of {tp}");
         let tp = tp.clone();
-        self.query(what, move |client| committed(client, &tp)).await
+        self.query(what, move |client| {
+            let answer = client.committed_offsets(names::list([&tp]), ANSWER)?;
+            answers::committed(&answer, &tp)
+        })
+        .await
     }
 
     /// The log's first offset, and the one behind the last committed transaction (or record).
@@ -46,11 +44,8 @@ impl Consumer {
         names::check_topic(topic)?;
         let what = format!("the partitions of topic {topic:?}");
         let topic = topic.to_owned();
-        self.query(what, move |client| {
-            let metadata = client.fetch_metadata(Some(&topic), ANSWER)?;
-            partitions(&metadata, &topic)
-        })
-        .await
+        self.query(what, move |client| answers::partitions(client, &topic))
+            .await
     }
 
     /// The cluster's id.
@@ -58,11 +53,8 @@ impl Consumer {
     /// # Errors
     /// The broker cannot be asked.
     pub async fn cluster_id(&self) -> Result<String, KafkaError> {
-        self.query("the cluster's id".to_owned(), |client| {
-            let unanswered = Client::Global(Code::OperationTimedOut);
-            client.client().fetch_cluster_id(ANSWER).ok_or(unanswered)
-        })
-        .await
+        self.query("the cluster's id".to_owned(), answers::cluster_id)
+            .await
     }
 
     async fn query<T: Send + 'static>(
@@ -89,28 +81,4 @@ fn is_late(error: &Client) -> bool {
         error.rdkafka_error_code(),
         Some(Code::OperationTimedOut | Code::RequestTimedOut)
     )
-}
-
-fn committed(client: &Member, tp: &TopicPartition) -> Result<Option<i64>, Client> {
-    let list = client.committed_offsets(names::list([tp]), ANSWER)?;
-    let element = list.find_partition(&tp.topic, tp.partition);
-    let element = element.ok_or(Client::OffsetFetch(Code::UnknownPartition))?;
-    element.error()?;
-    match element.offset() {
-        Offset::Offset(offset) => Ok(Some(offset)),
-        Offset::Invalid => Ok(None),
-        _ => Err(Client::OffsetFetch(Code::BadMessage)),
-    }
-}
-
-fn partitions(metadata: &Metadata, topic: &str) -> Result<Vec<i32>, Client> {
-    let unknown = Client::MetadataFetch(Code::UnknownTopicOrPartition);
-    let topic = metadata.topics().iter().find(|t| t.name() == topic);
-    let topic = topic.ok_or(unknown)?;
-    if let Some(error) = topic.error() {
-        return Err(Client::MetadataFetch(error.into()));
-    }
-    let mut ids: Vec<i32> = topic.partitions().iter().map(|p| p.id()).collect();
-    ids.sort_unstable();
-    Ok(ids)
 }

@@ -6,18 +6,17 @@ use rdkafka::{Offset, TopicPartitionList};
 use tidegate_core::record::TopicPartition;
 
 use super::KafkaError;
+use crate::config::bad_topic;
 
 /// Refuses what is no topic name. librdkafka takes a name with `^` for a pattern, and its bindings
 /// panic on a NUL.
 pub(super) fn check_topic(name: &str) -> Result<(), KafkaError> {
-    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    let dots = name == "." || name == "..";
-    if dots || name.is_empty() || name.len() > 249 || !name.chars().all(legal) {
-        return Err(KafkaError::TopicName {
+    match bad_topic(name) {
+        None => Ok(()),
+        Some(_) => Err(KafkaError::TopicName {
             name: name.to_owned(),
-        });
+        }),
     }
-    Ok(())
 }
 
 /// `tps` as librdkafka wants them, without offsets.

@@ -1,19 +1,16 @@
 //! Questions about a group and its topics by somebody who is no member of it: the commands' view of Kafka.
 
-use std::time::Duration;
+use std::sync::Arc;
 
 use rdkafka::config::{ClientConfig, RDKafkaLogLevel};
 use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext};
 use rdkafka::error::{KafkaError as Client, RDKafkaErrorCode as Code};
-use rdkafka::metadata::Metadata;
-use rdkafka::{ClientContext, Offset, TopicPartitionList};
+use rdkafka::{ClientContext, TopicPartitionList};
 use tidegate_core::record::TopicPartition;
 
+use super::answers::{self, ANSWER};
 use super::{KafkaError, names, options};
 use crate::config::KafkaConfig;
-
-/// How long one question may take.
-const ANSWER: Duration = Duration::from_secs(10);
 
 /// The group that asks where no group matters. It is never joined.
 const ASKER: &str = "tidegate-questions";
@@ -84,8 +81,13 @@ pub async fn topic_partitions(
     let topic = topic.to_owned();
     let what = format!("the partitions of topic {topic:?}");
     ask(kafka, ASKER, what, move |client| {
-        let metadata = client.fetch_metadata(Some(&topic), ANSWER)?;
-        partitions(&metadata, &topic)
+        let numbers = answers::partitions(client, &topic)?.into_iter();
+        let topic: Arc<str> = topic.into();
+        let partitions = numbers.map(|partition| TopicPartition {
+            topic: Arc::clone(&topic),
+            partition,
+        });
+        Ok(partitions.collect())
     })
     .await
 }
@@ -95,11 +97,7 @@ pub async fn topic_partitions(
 /// # Errors
 /// The broker cannot be asked.
 pub async fn cluster_id(kafka: &KafkaConfig) -> Result<String, KafkaError> {
-    ask(kafka, ASKER, "the cluster's id".into(), |client| {
-        let unanswered = Client::Global(Code::OperationTimedOut);
-        client.client().fetch_cluster_id(ANSWER).ok_or(unanswered)
-    })
-    .await
+    ask(kafka, ASKER, "the cluster's id".into(), answers::cluster_id).await
 }
 
 /// Asks on a blocking thread, with a client of its own that subscribes to nothing.
@@ -145,39 +143,12 @@ fn offset(
     committed: &TopicPartitionList,
     partition: TopicPartition,
 ) -> Result<GroupOffset, Client> {
-    let (topic, number) = (&partition.topic, partition.partition);
-    let element = committed.find_partition(topic, number);
-    let element = element.ok_or(Client::OffsetFetch(Code::UnknownPartition))?;
-    element.error()?;
-    let committed = match element.offset() {
-        Offset::Offset(offset) => Some(offset),
-        Offset::Invalid => None,
-        _ => return Err(Client::OffsetFetch(Code::BadMessage)),
-    };
-    let (low, high) = client.fetch_watermarks(topic, number, ANSWER)?;
+    let committed = answers::committed(committed, &partition)?;
+    let (low, high) = client.fetch_watermarks(&partition.topic, partition.partition, ANSWER)?;
     Ok(GroupOffset {
         partition,
         committed,
         low,
         high,
     })
-}
-
-fn partitions(metadata: &Metadata, topic: &str) -> Result<Vec<TopicPartition>, Client> {
-    let unknown = Client::MetadataFetch(Code::UnknownTopicOrPartition);
-    let found = metadata.topics().iter().find(|t| t.name() == topic);
-    let found = found.ok_or(unknown)?;
-    if let Some(error) = found.error() {
-        return Err(Client::MetadataFetch(error.into()));
-    }
-    let mut partitions: Vec<TopicPartition> = found
-        .partitions()
-        .iter()
-        .map(|p| TopicPartition {
-            topic: topic.into(),
-            partition: p.id(),
-        })
-        .collect();
-    partitions.sort();
-    Ok(partitions)
 }
