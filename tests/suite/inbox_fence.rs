@@ -279,11 +279,11 @@ async fn a_ping_proves_a_new_connection_and_a_write() {
     let events = "SELECT count(*) FROM tidegate.processed_events";
     assert_eq!(db.number(events).await, 0, "nothing lasts");
 
-    db.run("ALTER TABLE tidegate.processed_events ADD CONSTRAINT full CHECK (topic = 't')")
+    db.run("ALTER TABLE tidegate.processed_events ADD CONSTRAINT no_room CHECK (topic = 't')")
         .await;
     let failure = db.inbox.ping().await.expect_err("no row can be written");
     assert!(matches!(failure, Failure::Sql { .. }), "{failure:?}");
-    db.run("ALTER TABLE tidegate.processed_events DROP CONSTRAINT full")
+    db.run("ALTER TABLE tidegate.processed_events DROP CONSTRAINT no_room")
         .await;
     db.inbox.ping().await.expect("all is well again");
 
