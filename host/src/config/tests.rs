@@ -303,7 +303,7 @@ fn bounds_hold_between_keys() {
 fn timeouts_leave_room_for_one_another() {
     let cpu = |limit: &str| format!("[consumer.limits]\ncpu = {limit:?}");
     let error = only_error_of(&cpu("40s"));
-    assert!(error.starts_with("10: "), "{error}");
+    assert!(error.starts_with("11: "), "{error}");
     for word in [
         "limits.cpu: 40s",
         "idle_in_transaction_timeout (60s)",
