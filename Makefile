@@ -1,5 +1,8 @@
 # What one does here. `make` alone lists it. CARGO_TARGET_DIR is honoured.
 
+# A shell opened before rustup was installed lacks it.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
 .DEFAULT_GOAL := help
 .PHONY: help setup build guests test lint fmt demo bench
 

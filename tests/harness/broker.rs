@@ -120,6 +120,7 @@ fn java(libs: &Path) -> Command {
             "-Xms256m",
             "-Xmx384m",
             "-XX:+UseSerialGC",
+            "-XX:-UsePerfData",
             "-XX:TieredStopAtLevel=1",
         ])
         .args([
