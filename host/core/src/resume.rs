@@ -85,7 +85,7 @@ pub struct Resume {
     pub log_notice: Option<Notice>,
 }
 
-/// Decides where a partition goes on: DESIGN's table of Kafka's offset K against the row's C and N.
+/// Decides where a partition goes on: the table of Kafka's offset K against the row's C and N.
 pub fn decide(facts: &Facts) -> Decision {
     match &facts.row {
         Some(row) => with_row(facts, row),
