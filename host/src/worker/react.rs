@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use tidegate_core::failure::{Broken, Failure};
 use tidegate_core::letter::Cause;
+use tidegate_core::sqlstate::{SqlClass, classify};
 use tidegate_core::verdict::{Facts, Verdict, exhausted, verdict};
 
 use crate::worker::partition::Partition;
@@ -51,7 +52,11 @@ impl Partition {
     }
 
     async fn facts(&mut self, failure: &Failure, attempts: u32) -> Facts {
-        let doubtful = matches!(failure, Failure::Sql { .. });
+        // Only there does the answer count, and it costs a connection and a write.
+        let doubtful = match failure {
+            Failure::Sql { sqlstate, .. } => classify(sqlstate) == SqlClass::Infrastructure,
+            _ => false,
+        };
         Facts {
             attempts,
             fresh_connection: self.was_fresh,
