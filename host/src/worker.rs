@@ -1,18 +1,21 @@
 //! The workers: they drive the core over Kafka, the inbox and the engine.
 //!
-//! A [`supervisor`] per consumer answers the group's events with one [`partition`] task per partition it is
-//! given; its [`owner`] walks it through the core's states. It takes its position ([`assignment`]), then turns
-//! records into batches ([`pending`]), tries each in one transaction ([`attempt`], [`guests`]), asks the core
-//! for a verdict when one fails ([`react`]), and has Kafka's offset follow ([`offsets`]). [`relay`] publishes
-//! dead letters, [`prune`] removes expired claims.
+//! A [`supervisor`] per consumer answers the group's events with one task per partition it is given ([`tasks`]);
+//! its [`owner`] walks it through the core's states. It takes its [`position`] ([`assignment`]), then turns
+//! records into batches ([`partition`], [`pending`]), tries each in one transaction ([`attempt`], `claims`,
+//! [`guests`], `finish`), asks the core for a verdict when one fails ([`react`]), and has Kafka's offset follow
+//! ([`offsets`]). [`relay`] publishes dead letters, [`prune`] removes expired claims.
 
 pub mod assignment;
 pub mod attempt;
+mod claims;
+mod finish;
 pub mod guests;
 pub mod offsets;
 pub mod owner;
 pub mod partition;
 pub mod pending;
+pub mod position;
 pub mod prune;
 pub mod react;
 pub mod relay;

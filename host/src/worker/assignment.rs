@@ -9,9 +9,8 @@ use tidegate_core::resume::{Decision, Facts, LogCheck, Resume, decide};
 use uuid::Uuid;
 
 use crate::kafka::{Found, read_record};
-use crate::worker::attempt::Position;
-use crate::worker::partition::Placed;
 use crate::worker::pending::Pending;
+use crate::worker::position::{Placed, Position};
 use crate::worker::shared::Shared;
 
 /// How long one look into the log may take.

@@ -3,34 +3,17 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tidegate_core::batch::first_copies_among;
 use tidegate_core::claim::{ClaimRequest, Claimed, DuplicateKind, Standing};
 use tidegate_core::failure::Broken;
-use tidegate_core::letter::{Cause, Letter, letter_id};
-use tidegate_core::outcome::Outcome;
-use tidegate_core::progress::{Counts, LastRecord};
-use uuid::Uuid;
 
 use crate::engine::Module;
-use crate::inbox::{BatchHead, Begun, Finish, ResultLimits};
+use crate::inbox::{BatchHead, Begun, ResultLimits};
+use crate::worker::claims::{Claims, Copies, Fate};
+use crate::worker::finish::finish;
 use crate::worker::guests::{Guests, Ran};
 use crate::worker::pending::Pending;
+use crate::worker::position::Position;
 use crate::worker::shared::{Db, Shared};
-
-/// Where a partition stands.
-#[derive(Clone, Debug)]
-pub struct Position {
-    /// The owner's token.
-    pub token: Uuid,
-    /// The cluster that the log belongs to.
-    pub cluster_id: Arc<str>,
-    /// The log's epoch, by the progress row.
-    pub log_epoch: i32,
-    /// N: the next offset to handle.
-    pub next: i64,
-    /// C, where it is to be written with the next batch.
-    pub committed: Option<i64>,
-}
 
 /// How an attempt ended.
 #[derive(Debug)]
@@ -52,12 +35,6 @@ pub enum Attempt {
     Fenced,
     /// Rolled back.
     Broken(Broken),
-}
-
-enum Fate {
-    Handled(Outcome),
-    Duplicate(DuplicateKind),
-    Rejected(Cause),
 }
 
 /// Tries `batch`, which is not empty, in one transaction.
@@ -100,12 +77,6 @@ pub async fn attempt(shared: &Shared, at: &Position, batch: &[Pending], fresh: b
             failure,
         }),
     }
-}
-
-struct Claims<'a> {
-    batch: &'a [Pending],
-    copies: Copies,
-    claimed: Vec<Option<Claimed>>,
 }
 
 async fn run(
@@ -200,121 +171,4 @@ async fn known_duplicates(
         known[index] = Some(answer);
     }
     Ok(known)
-}
-
-fn finish(
-    shared: &Shared,
-    at: &Position,
-    claims: &Claims<'_>,
-    (fates, digest): (&[Fate], [u8; 32]),
-) -> Finish {
-    let last = &claims.batch[claims.batch.len() - 1];
-    let mut finish = Finish {
-        next_offset: last.offset() + 1,
-        committed: at.committed,
-        last: Some(LastRecord {
-            offset: last.offset(),
-            timestamp_ms: last.record.timestamp.millis(),
-            event_id: last.known_id(),
-        }),
-        cluster_id: at.cluster_id.to_string(),
-        module_digest: Some(digest),
-        counts: Counts::default(),
-        outcomes: Vec::new(),
-        letters: Vec::new(),
-        superseded: Vec::new(),
-    };
-    for (index, fate) in fates.iter().enumerate() {
-        let pending = &claims.batch[index];
-        count(&mut finish, fate, claims.claimed[index]);
-        if let (Fate::Handled(_), Some(Claimed::Supersedes), Some(claim)) =
-            (fate, claims.claimed[index], &pending.claim)
-        {
-            finish
-                .superseded
-                .push((claim.scope.clone(), claim.event_id.clone()));
-        }
-        if let (Some(claim), Some(outcome)) = (&pending.claim, other_than_done(fate)) {
-            finish
-                .outcomes
-                .push((claim.scope.clone(), claim.event_id.clone(), outcome));
-        }
-        if let Fate::Rejected(cause) = fate {
-            finish.letters.push(letter(shared, at, pending, cause));
-        }
-    }
-    finish
-}
-
-fn count(finish: &mut Finish, fate: &Fate, claimed: Option<Claimed>) {
-    let counts = &mut finish.counts;
-    match fate {
-        Fate::Handled(Outcome::Skipped) => counts.skipped += 1,
-        Fate::Handled(_) => counts.done += 1,
-        Fate::Duplicate(DuplicateKind::Redelivery) => counts.redelivered += 1,
-        Fate::Duplicate(DuplicateKind::Republish) => counts.republished += 1,
-        Fate::Rejected(_) => counts.rejected += 1,
-    }
-    counts.taken_over += i64::from(claimed == Some(Claimed::TakenOver));
-}
-
-fn other_than_done(fate: &Fate) -> Option<Outcome> {
-    match fate {
-        Fate::Handled(Outcome::Done) | Fate::Duplicate(_) => None,
-        Fate::Handled(outcome) => Some(*outcome),
-        Fate::Rejected(_) => Some(Outcome::Rejected),
-    }
-}
-
-fn letter(shared: &Shared, at: &Position, pending: &Pending, cause: &Cause) -> (String, Letter) {
-    let source = &pending.record.source;
-    let log = (&*at.cluster_id, at.log_epoch);
-    let id = letter_id(&shared.name, log, source, pending.offset(), 0);
-    let letter = Letter {
-        record: pending.record.clone(),
-        scope: pending.scope().to_owned(),
-        event_id: pending.known_id(),
-        cause: cause.clone(),
-    };
-    (id, letter)
-}
-
-/// Which records of a batch are later copies of an event that an earlier one carries.
-struct Copies {
-    first: Vec<Option<usize>>,
-}
-
-impl Copies {
-    fn of(batch: &[Pending]) -> Self {
-        let id = |p: &'_ Pending| {
-            p.claim
-                .as_ref()
-                .map(|c| (c.scope.clone(), c.event_id.clone()))
-        };
-        Self {
-            first: first_copies_among(batch.iter().map(id)),
-        }
-    }
-
-    fn asks(&self, batch: &[Pending], index: usize) -> bool {
-        self.first[index].is_none() && batch[index].claim.is_some()
-    }
-
-    fn claims(&self, batch: &[Pending]) -> Vec<ClaimRequest> {
-        let asking = (0..batch.len()).filter(|i| self.asks(batch, *i));
-        asking.filter_map(|i| batch[i].claim.clone()).collect()
-    }
-
-    fn spread(&self, batch: &[Pending], answers: &[Claimed]) -> Vec<Option<Claimed>> {
-        let mut answers = answers.iter().copied();
-        (0..batch.len())
-            .map(|i| {
-                if self.asks(batch, i) {
-                    answers.next()
-                } else {
-                    None
-                }
-            })
-            .collect()
-    }
 }

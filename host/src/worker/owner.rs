@@ -12,7 +12,8 @@ use tokio::sync::watch;
 use crate::config::KafkaConfig;
 use crate::kafka::KafkaError;
 use crate::worker::assignment::{self, NotPlaced};
-use crate::worker::partition::{End, Partition, Placed};
+use crate::worker::partition::{End, Partition};
+use crate::worker::position::Placed;
 use crate::worker::repeats::{Repeats, Say};
 use crate::worker::shared::Shared;
 

@@ -10,9 +10,10 @@ use tidegate_core::split::Planner;
 use tokio::sync::watch;
 
 use crate::kafka::PartitionQueue;
-use crate::worker::attempt::{Attempt, Position, attempt};
+use crate::worker::attempt::{Attempt, attempt};
 use crate::worker::offsets::Offsets;
 use crate::worker::pending::Pending;
+use crate::worker::position::{Placed, Position};
 use crate::worker::repeats::Repeats;
 use crate::worker::shared::Shared;
 
@@ -269,12 +270,4 @@ impl Partition {
         let acknowledged = self.offsets.acknowledged();
         tracing::info!(consumer = %self.shared.name, partition = %self.source, next = self.at.next, acknowledged, "partition given back");
     }
-}
-
-/// A position taken.
-pub struct Placed {
-    /// The partition.
-    pub source: TopicPartition,
-    /// Where it stands; `committed` is what Kafka holds.
-    pub position: Position,
 }

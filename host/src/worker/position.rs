@@ -1,0 +1,29 @@
+//! Where a partition stands.
+
+use std::sync::Arc;
+
+use tidegate_core::record::TopicPartition;
+use uuid::Uuid;
+
+/// Where a partition stands.
+#[derive(Clone, Debug)]
+pub struct Position {
+    /// The owner's token.
+    pub token: Uuid,
+    /// The cluster that the log belongs to.
+    pub cluster_id: Arc<str>,
+    /// The log's epoch, by the progress row.
+    pub log_epoch: i32,
+    /// N: the next offset to handle.
+    pub next: i64,
+    /// C, where it is to be written with the next batch.
+    pub committed: Option<i64>,
+}
+
+/// A position taken.
+pub struct Placed {
+    /// The partition.
+    pub source: TopicPartition,
+    /// Where it stands; `committed` is what Kafka holds.
+    pub position: Position,
+}
