@@ -43,7 +43,7 @@ pub(super) enum OffsetsCommand {
     ///
     /// The next offset of one partition becomes the one given, which must be inside the log. Forward: the records
     /// between are skipped, and nothing keeps note of them. Back: they come again, and the inbox decides which of
-    /// them are new: what it still knows is counted as redelivered, what it has forgotten (all, with `dedup = "off"`)
+    /// them are new: what it still knows is counted as republished, what it has forgotten (all, with `dedup = "off"`)
     /// runs again. The row is made if there is none. Group and cluster become the configuration's and the broker's, as with `adopt`.
     ///
     /// A running host need not be stopped: a batch that has begun ends first, then the host loses the position and

@@ -51,6 +51,7 @@ pub async fn own(
         batches: watch::channel(true).0,
         drained: None,
         pause: UNREADY,
+        unreadable: None,
         repeats: Repeats::default(),
     };
     owner.run().await;
@@ -67,6 +68,8 @@ struct Owner {
     drained: Option<Box<Partition>>,
     /// How long the next backoff lasts.
     pause: Duration,
+    /// N, where what follows it could not be read. Taking the position anew does not mend that.
+    unreadable: Option<i64>,
     repeats: Repeats,
 }
 
@@ -166,8 +169,11 @@ impl Owner {
     fn placed(&mut self, placed: Result<Placed, NotPlaced>) -> Option<Event> {
         match placed {
             Ok(placed) => {
-                self.repeats.over();
-                self.shared.stopped(&self.source, None);
+                if self.unreadable != Some(placed.position.next) {
+                    self.unreadable = None;
+                    self.repeats.over();
+                    self.shared.stopped(&self.source, None);
+                }
                 self.shared.owns(&self.source, placed.position.token);
                 let (shared, batches) = (self.shared.clone(), self.batches.subscribe());
                 self.doing = Doing::Starting(start(shared, placed, batches).boxed());
@@ -215,6 +221,15 @@ impl Owner {
                 tracing::warn!(%consumer, partition = %source, "fenced: another host, or an `offsets` command, has taken this position; nothing more is committed from it here");
                 self.shared.disowns(source);
                 self.pause = FENCED;
+                Event::Fenced
+            }
+            End::Unreadable(reason) => {
+                let at = partition.next();
+                let reason = format!("unreadable at {at}: {reason}; it is tried again");
+                self.unreadable = Some(at);
+                self.say("partition stopped", &reason);
+                self.shared.stopped(&self.source, Some(reason));
+                self.pause = STOPPED;
                 Event::Fenced
             }
             End::Again(reason) => {

@@ -9,7 +9,7 @@ use tidegate_core::record::TopicPartition;
 use tidegate_core::split::Planner;
 use tokio::sync::watch;
 
-use crate::kafka::PartitionQueue;
+use crate::kafka::{PartitionQueue, QueueEnd};
 use crate::worker::attempt::{Attempt, attempt};
 use crate::worker::offsets::Offsets;
 use crate::worker::pending::Pending;
@@ -32,6 +32,8 @@ pub enum End {
     Fenced,
     /// The position is to be taken anew, for this reason.
     Again(String),
+    /// What follows N in the log cannot be read.
+    Unreadable(String),
 }
 
 /// A partition being consumed.
@@ -202,8 +204,10 @@ impl Partition {
     }
 
     async fn idle(&mut self) -> Option<End> {
-        if let Some(reason) = self.queue.failure().map(|end| end.to_string()) {
-            return Some(End::Again(reason));
+        match self.queue.failure() {
+            Some(QueueEnd::Unreadable(reason)) => return Some(End::Unreadable(reason)),
+            Some(end) => return Some(End::Again(end.to_string())),
+            None => {}
         }
         tokio::select! {
             () = self.queue.wait() => {}
