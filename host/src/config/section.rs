@@ -124,7 +124,10 @@ impl<'a> Section<'a> {
 
     /// Reports the keys that nobody asked for.
     pub(super) fn finish(self) {
-        let known = self.known.borrow();
+        // A key may have been asked for more than once.
+        let mut known = self.known.borrow().clone();
+        known.sort_unstable();
+        known.dedup();
         for (key, node) in self.nodes() {
             if known.contains(&key.as_str()) {
                 continue;

@@ -31,7 +31,10 @@ pub(super) async fn execute(
         let offsets = asked.offsets(&lines).await;
         rows.extend(lines.into_iter().map(|line| line.row(&offsets)));
     }
-    output::print(&render::list(format, &rows, "no partitions"))?;
+    // What Kafka did not say is not "none": where nothing is known, nothing is printed.
+    if asked.errors.is_empty() || !rows.is_empty() {
+        output::print(&render::list(format, &rows, "no partitions"))?;
+    }
     match asked.errors.is_empty() {
         true => Ok(()),
         false => Err(CliError::Failed(
