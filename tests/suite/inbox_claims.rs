@@ -88,7 +88,7 @@ async fn of_two_that_race_for_an_expired_claim_one_wins() {
     (head.key, head.owner) = (second, owner);
     let (inbox, racer) = (db.inbox.clone(), head);
     let racer = tokio::spawn(async move { inbox.begin(&racer, false).await });
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    db.wait_blocked().await;
     winner.commit(finish(2)).await.expect("committed");
     match racer.await.expect("joined").expect("begun") {
         tidegate::inbox::Begun::Open(transaction, claimed) => {

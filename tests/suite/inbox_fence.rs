@@ -80,7 +80,7 @@ async fn taking_the_token_waits_for_the_old_owners_batch() {
     let (transaction, _) = db.open(0, vec![]).await;
     let (inbox, owner) = (db.inbox.clone(), Uuid::new_v4());
     let waiting = tokio::spawn(async move { inbox.take_token(&key(), owner).await });
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    db.wait_blocked().await;
     assert!(!waiting.is_finished());
     transaction.commit(finish(9)).await.expect("committed");
     let progress = waiting

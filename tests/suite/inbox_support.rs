@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::rows::BLOCKED;
 use tidegate::config::PostgresConfig;
 use tidegate::inbox::{BatchHead, Begun, Finish, Inbox, Transaction, Wall};
 use tidegate_core::claim::{ClaimRequest, Claimed, EventId};
@@ -174,6 +175,12 @@ impl Db {
 
     pub(crate) async fn number(&self, sql: &str) -> i64 {
         self.client.query_one(sql, &[]).await.expect(sql).get(0)
+    }
+
+    /// Waits until one session waits for a lock.
+    pub(crate) async fn wait_blocked(&self) {
+        let (patience, what) = (Duration::from_secs(60), "a session that waits for a lock");
+        tidegate_tests::wait_eq(patience, what, 1, async || self.number(BLOCKED).await).await;
     }
 
     pub(crate) async fn total(&self) -> i64 {

@@ -108,15 +108,17 @@ pub(crate) async fn letters(db: &Db) -> i64 {
         .await
 }
 
+/// Counts the database's sessions that wait for a lock.
+pub(crate) const BLOCKED: &str = "SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock'";
+
 /// Waits until so many sessions of the database stand before a lock.
 pub(crate) async fn wait_blocked(db: &Db, sessions: i64) {
-    let blocked = "SELECT count(*) FROM pg_stat_activity
-                   WHERE datname = current_database() AND wait_event_type = 'Lock'";
     wait_eq(
         PATIENCE,
         "sessions that wait for a lock",
         sessions,
-        async || db.query_one_i64(blocked).await,
+        async || db.query_one_i64(BLOCKED).await,
     )
     .await;
 }
