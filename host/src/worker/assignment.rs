@@ -228,14 +228,7 @@ async fn check(
     let _few_at_a_time = shared.looking.acquire().await;
     let found = match read_record(kafka, source, last.offset, LOOK).await? {
         Found::Gone => None,
-        Found::Record(record) => {
-            let found = Pending::new(*record, &shared.config);
-            Some(LastRecord {
-                offset: found.offset(),
-                timestamp_ms: found.record.timestamp.millis(),
-                event_id: found.known_id(),
-            })
-        }
+        Found::Record(record) => Some(Pending::new(*record, &shared.config).last_record()),
     };
     Ok(LogCheck::compare(last, found.as_ref()))
 }

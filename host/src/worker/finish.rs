@@ -3,7 +3,7 @@
 use tidegate_core::claim::{Claimed, DuplicateKind};
 use tidegate_core::letter::{Cause, Letter, letter_id};
 use tidegate_core::outcome::Outcome;
-use tidegate_core::progress::{Counts, LastRecord};
+use tidegate_core::progress::Counts;
 
 use crate::inbox::Finish;
 use crate::worker::claims::{Claims, Fate};
@@ -22,11 +22,7 @@ pub(super) fn finish(
     let mut finish = Finish {
         next_offset: last.offset() + 1,
         committed: at.committed,
-        last: Some(LastRecord {
-            offset: last.offset(),
-            timestamp_ms: last.record.timestamp.millis(),
-            event_id: last.known_id(),
-        }),
+        last: Some(last.last_record()),
         cluster_id: at.cluster_id.to_string(),
         module_digest: Some(digest),
         counts: Counts::default(),

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use tidegate_core::claim::{ClaimRequest, EventId};
 use tidegate_core::event_id::{IdRule, IdSource};
 use tidegate_core::letter::Cause;
+use tidegate_core::progress::LastRecord;
 use tidegate_core::record::Record;
 
 use crate::config::{ConsumerConfig, DedupConfig, Scope};
@@ -57,6 +58,15 @@ impl Pending {
     /// The record's offset.
     pub fn offset(&self) -> i64 {
         self.record.offset
+    }
+
+    /// What the progress row keeps of the record, so that the log is known again by it.
+    pub fn last_record(&self) -> LastRecord {
+        LastRecord {
+            offset: self.offset(),
+            timestamp_ms: self.record.timestamp.millis(),
+            event_id: self.known_id(),
+        }
     }
 
     /// The event id, if the record has a good one.
