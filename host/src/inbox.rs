@@ -13,12 +13,14 @@ mod ping;
 mod pool;
 mod preflight;
 mod prune;
+mod refused;
 mod schema;
 mod settings;
 mod statements;
 mod transaction;
 mod value;
 mod wall;
+mod wire;
 
 use std::sync::Arc;
 

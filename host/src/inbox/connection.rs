@@ -10,12 +10,14 @@ use tidegate_core::failure::Failure;
 use tidegate_core::text::bounded;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tokio_postgres::{Client, NoTls, Row, Statement};
+use tokio_postgres::config::TargetSessionAttrs;
+use tokio_postgres::{CancelToken, Client, NoTls, Row, Statement};
 
 use super::SqlParam;
 use super::error::{InboxError, MESSAGE_BYTES, chain, failure_of, no_standby, overdue};
 use super::settings::{Settings, WATCH_CLIENT};
 use super::statements::Statements;
+use super::wire::{Address, Pipeline, addresses, wire};
 
 /// A future that has been sent on its way.
 pub(crate) type Sent<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -24,25 +26,53 @@ pub(crate) type Sent<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 pub(crate) struct Connection {
     pub(crate) client: Arc<Client>,
     pub(crate) statements: Statements,
+    /// Statements that are sent ahead.
+    pub(crate) pipeline: Pipeline,
     /// How long an answer may take.
     pub(crate) patience: Duration,
     driver: JoinHandle<()>,
+    settings: Arc<Settings>,
+    address: Address,
+}
+
+/// A client, what drives it, and what it is connected by.
+pub(crate) struct Dialled {
+    pub(crate) client: Client,
+    pub(crate) driver: JoinHandle<()>,
+    pipeline: Pipeline,
+    address: Address,
+}
+
+/// Why no connection was opened.
+#[derive(Debug, thiserror::Error)]
+enum NotOpened {
+    #[error("cannot connect: {0}")]
+    Socket(#[from] std::io::Error),
+    #[error(transparent)]
+    Driver(#[from] tokio_postgres::Error),
+    #[error("no address of the server is known")]
+    Nowhere,
+    #[error("the server takes no writes")]
+    ReadOnly,
 }
 
 impl Connection {
     /// Opens a connection and sets the session up.
-    pub(crate) async fn open(settings: &Settings) -> Result<Self, InboxError> {
+    pub(crate) async fn open(settings: &Arc<Settings>) -> Result<Self, InboxError> {
         let opening = async {
-            let (client, driver) = Self::dial(settings).await?;
+            let dialled = Self::dial(settings).await?;
             let connection = Self {
-                client: Arc::new(client),
+                client: Arc::new(dialled.client),
                 statements: Statements::new(),
+                pipeline: dialled.pipeline,
                 patience: settings.patience,
-                driver,
+                driver: dialled.driver,
+                settings: Arc::clone(settings),
+                address: dialled.address,
             };
             connection.client.batch_execute(&settings.session).await?;
             match connection.client.batch_execute(WATCH_CLIENT).await {
-                Err(error) if error.is_closed() => Err(error),
+                Err(error) if error.is_closed() => Err(error.into()),
                 _ => Ok(connection),
             }
         };
@@ -53,25 +83,58 @@ impl Connection {
     }
 
     /// Opens a bare connection, to the deadline, without setting the session up.
-    pub(crate) async fn bare(settings: &Settings) -> Result<(Client, JoinHandle<()>), InboxError> {
+    pub(crate) async fn bare(settings: &Settings) -> Result<Dialled, InboxError> {
         match timeout(settings.connect_timeout, Self::dial(settings)).await {
             Ok(dialled) => dialled.map_err(|e| not_opened(settings, &e)),
             Err(_) => Err(overdue_opening(settings)),
         }
     }
 
+    /// Takes the first server that answers, and of several the first that takes writes.
+    async fn dial(settings: &Settings) -> Result<Dialled, NotOpened> {
+        let mut error = NotOpened::Nowhere;
+        for address in addresses(&settings.driver).await? {
+            match Self::dial_one(settings, address).await {
+                Ok(dialled) => return Ok(dialled),
+                Err(e) => error = e,
+            }
+        }
+        Err(error)
+    }
+
     /// The task drives the connection to its end. Notices are dropped: they may hold values.
-    async fn dial(settings: &Settings) -> Result<(Client, JoinHandle<()>), tokio_postgres::Error> {
-        let (client, mut driver) = settings.driver.connect(NoTls).await?;
-        let task = tokio::spawn(async move {
+    async fn dial_one(settings: &Settings, address: Address) -> Result<Dialled, NotOpened> {
+        let (wire, pipeline) = wire(address.open(&settings.driver).await?);
+        let (client, mut driver) = settings.driver.connect_raw(wire, NoTls).await?;
+        let driver = tokio::spawn(async move {
             while let Some(Ok(_)) = std::future::poll_fn(|cx| driver.poll_message(cx)).await {}
         });
-        Ok((client, task))
+        let dialled = Dialled {
+            client,
+            driver,
+            pipeline,
+            address,
+        };
+        match settings.driver.get_target_session_attrs() {
+            TargetSessionAttrs::ReadWrite if dialled.is_read_only().await? => {
+                dialled.driver.abort();
+                Err(NotOpened::ReadOnly)
+            }
+            _ => Ok(dialled),
+        }
     }
 
     /// Cuts the connection.
     pub(crate) fn cut(&self) {
         self.driver.abort();
+    }
+
+    /// Asks the server to cancel what it runs for this connection.
+    pub(crate) async fn cancel(&self) {
+        let token: CancelToken = self.client.cancel_token();
+        if let Ok(socket) = self.address.open(&self.settings.driver).await {
+            token.cancel_query_raw(socket, NoTls).await.ok();
+        }
     }
 
     /// One of the host's own statements, prepared once a connection.
@@ -146,6 +209,13 @@ impl Connection {
     }
 }
 
+impl Dialled {
+    async fn is_read_only(&self) -> Result<bool, tokio_postgres::Error> {
+        let rows = self.client.query("SHOW transaction_read_only", &[]).await?;
+        Ok(rows.iter().any(|row| row.get::<_, &str>(0) == "on"))
+    }
+}
+
 impl Drop for Connection {
     fn drop(&mut self) {
         self.cut();
@@ -161,12 +231,13 @@ fn overdue_opening(settings: &Settings) -> InboxError {
 
 /// Why no connection was opened. That this user may not, or that there is no such database, does not pass by
 /// waiting; everything else may.
-fn not_opened(settings: &Settings, error: &tokio_postgres::Error) -> InboxError {
-    let words = error
-        .as_db_error()
-        .map_or_else(|| chain(error), |db| bounded(db.message(), MESSAGE_BYTES));
-    let sqlstate = error.code().map(|code| code.code());
-    match sqlstate {
+fn not_opened(settings: &Settings, error: &NotOpened) -> InboxError {
+    let db = match error {
+        NotOpened::Driver(error) => error.as_db_error(),
+        _ => None,
+    };
+    let words = db.map_or_else(|| chain(error), |db| bounded(db.message(), MESSAGE_BYTES));
+    match db.map(|db| db.code().code()) {
         Some(code) if is_for_good(code) => no_access(settings, code, &words),
         None if words.ends_with(PASSWORD_MISSING) => no_access(settings, "28P01", &words),
         Some(code) => {

@@ -2,7 +2,8 @@
 
 use tidegate_core::failure::Failure;
 use tidegate_core::text::bounded;
-use tokio_postgres::error::Severity;
+
+use super::refused::Refused;
 
 /// Why the database could not be used, outside of a batch.
 #[derive(Debug, thiserror::Error)]
@@ -91,19 +92,10 @@ impl From<InboxError> for Failure {
 /// The most bytes of a server's message that are kept.
 pub(crate) const MESSAGE_BYTES: usize = 1024;
 
-/// A driver's error as a failure. A FATAL error ends the connection, whatever its code.
+/// A driver's error as a failure.
 pub(crate) fn failure_of(error: &tokio_postgres::Error) -> Failure {
     match error.as_db_error() {
-        Some(db) if !is_fatal(db) => Failure::Sql {
-            sqlstate: db.code().code().to_owned(),
-            message: bounded(db.message(), MESSAGE_BYTES),
-            constraint: db.constraint().map(str::to_owned),
-        },
-        Some(db) => unreachable(format!(
-            "{} (SQLSTATE {})",
-            bounded(db.message(), MESSAGE_BYTES),
-            db.code().code()
-        )),
+        Some(db) => Refused::from(db).into(),
         None => unreachable(chain(error)),
     }
 }
@@ -118,13 +110,6 @@ pub(crate) fn no_standby(failure: Failure) -> Failure {
             "the server takes no writes now, as a standby does: {message} (SQLSTATE {sqlstate})"
         )),
         failure => failure,
-    }
-}
-
-fn is_fatal(error: &tokio_postgres::error::DbError) -> bool {
-    match error.parsed_severity() {
-        Some(severity) => matches!(severity, Severity::Fatal | Severity::Panic),
-        None => matches!(error.severity(), "FATAL" | "PANIC"),
     }
 }
 

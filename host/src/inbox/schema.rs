@@ -26,10 +26,10 @@ impl Inbox {
         if let Err(newer @ InboxError::Newer { .. }) = self.check_schema().await {
             return Err(newer);
         }
-        let (mut client, driver) = Connection::bare(&self.settings).await?;
-        let applied = apply(&mut client, &self.settings).await;
-        drop(client);
-        driver.abort();
+        let mut dialled = Connection::bare(&self.settings).await?;
+        let applied = apply(&mut dialled.client, &self.settings).await;
+        drop(dialled.client);
+        dialled.driver.abort();
         applied
     }
 

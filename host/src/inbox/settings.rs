@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
 use super::error::InboxError;
+use super::wire::is_consistent;
 use crate::config::PostgresConfig;
 
 /// How much longer than the server's own time-out the host waits for an answer.
@@ -66,6 +67,7 @@ fn parse(url: &str) -> Result<tokio_postgres::Config, InboxError> {
         _ if driver.get_hosts().is_empty() && driver.get_hostaddrs().is_empty() => {
             Err(InboxError::Url)
         }
+        _ if !is_consistent(&driver) => Err(InboxError::Url),
         _ => Ok(driver),
     }
 }

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use lru::LruCache;
 use tokio_postgres::Statement;
@@ -17,6 +18,8 @@ const GUEST_STATEMENTS: NonZeroUsize = NonZeroUsize::new(256).expect("256 is not
 pub(crate) struct Prepared {
     /// As the guest wrote it.
     pub(crate) plain: Statement,
+    /// What the server knows it by, for as long as `plain` lives.
+    pub(crate) name: Arc<str>,
     /// Wrapped so that columns of types without a value of their own come as text; where there are such.
     pub(crate) as_text: Option<Statement>,
 }

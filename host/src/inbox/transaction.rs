@@ -27,10 +27,9 @@ use tidegate_core::limits::{GuestLimits, Limit};
 use tidegate_core::outcome::Outcome;
 use tidegate_core::progress::{Counts, LastRecord, ProgressKey};
 use tokio::time::timeout;
-use tokio_postgres::NoTls;
 use uuid::Uuid;
 
-use super::error::overdue;
+use super::error::{failure_of, overdue, unreachable};
 use super::pool::Held;
 use super::wall::Wall;
 use ledger::{Ledger, is_unusable};
@@ -119,7 +118,8 @@ pub struct Transaction {
 const CANCEL_WAIT: Duration = Duration::from_secs(2);
 
 impl Transaction {
-    fn new(held: Held, head: &BatchHead, (begun, wall): (i64, Wall)) -> Self {
+    fn new(mut held: Held, head: &BatchHead, (begun, wall): (i64, Wall)) -> Self {
+        held.pipeline.clear();
         let guest = GuestLimits::default();
         Self {
             held,
@@ -180,14 +180,10 @@ impl Transaction {
     pub async fn rollback(self: Box<Self>) {
         let doubtful = self.in_call || self.ledger.failure().is_some_and(is_unusable);
         if self.in_call {
-            let cancel = self.held.client.cancel_token();
-            timeout(CANCEL_WAIT, cancel.cancel_query(NoTls)).await.ok();
+            timeout(CANCEL_WAIT, self.held.cancel()).await.ok();
         }
         if !doubtful {
-            // Results that nobody takes any more must not hold up the driver before it comes to our ROLLBACK.
-            let Self { held, ledger, .. } = *self;
-            drop(ledger);
-            held.roll_back().await;
+            self.held.roll_back().await;
         }
     }
 
@@ -199,24 +195,33 @@ impl Transaction {
         });
     }
 
+    /// Waits, to the deadline, until everything staged is answered.
     async fn drain_window(&mut self) {
-        while !self.ledger.is_idle() {
-            let patience = self.held.patience;
-            if timeout(patience, self.ledger.settle_one()).await.is_err() {
-                self.ledger.lost(overdue("a staged statement", patience));
-                return;
-            }
-        }
+        self.held.pipeline.flush();
+        while !self.ledger.is_idle() && self.settle_some().await {}
     }
 
-    /// Waits for an answer, to the deadline, and takes in staged results meanwhile: the driver stops delivering
-    /// while an earlier result is not taken.
-    async fn attend<T>(&mut self, what: &str, work: impl Future<Output = T>) -> Result<T, Failure> {
+    /// Waits for some answers to staged statements; false when none will come.
+    async fn settle_some(&mut self) -> bool {
         let patience = self.held.patience;
-        match timeout(patience, self.ledger.beside(work)).await {
-            Ok(answer) => Ok(answer),
-            Err(_) => Err(overdue(what, patience)),
-        }
+        let lost = match timeout(patience, self.held.pipeline.wait()).await {
+            Ok(Ok(answers)) => {
+                self.ledger.settle(answers);
+                return true;
+            }
+            Ok(Err(why)) => unreachable(why),
+            Err(_) => overdue("a staged statement", patience),
+        };
+        self.ledger.lost(lost);
+        false
+    }
+
+    /// Waits for an answer of the driver's, to the deadline. What is staged goes first.
+    async fn attend<T>(&mut self, what: &str, work: impl Future<Output = T>) -> Result<T, Failure> {
+        self.held.pipeline.flush();
+        let patience = self.held.patience;
+        let answer = timeout(patience, work).await;
+        answer.map_err(|_| overdue(what, patience))
     }
 
     /// After the server refused a statement: are we still in the transaction that it aborted? There every
@@ -231,7 +236,7 @@ impl Transaction {
             Ok(Ok(())) => self
                 .ledger
                 .escaped("a statement succeeded after another had failed"),
-            Ok(Err(error)) => self.ledger.probed(&error),
+            Ok(Err(error)) => self.ledger.probed(failure_of(&error)),
             Err(failure) => self.ledger.lost(failure),
         }
     }

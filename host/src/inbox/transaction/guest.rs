@@ -8,11 +8,10 @@ use tidegate_core::sql::{CallError, Expectation, GuestSql, ResultSet, Value};
 use tokio_postgres::Statement;
 
 use super::Transaction;
-use super::ledger::Answer;
+use super::ledger::Staged;
 use super::refusal::told;
 use super::rows::{self, RowsError};
-use crate::inbox::connection::send;
-use crate::inbox::error::overdue;
+use crate::inbox::error::unreachable;
 use crate::inbox::statements::Prepared;
 use crate::inbox::value::param::Param;
 use crate::inbox::value::to_sql::encode_all;
@@ -107,34 +106,33 @@ impl Transaction {
     ) -> Result<(), CallError> {
         self.admit(&sql)?;
         let (prepared, params) = self.bind(&sql, &params).await?;
-        while self.ledger.is_full() {
-            let oldest = self.held.patience;
-            if tokio::time::timeout(oldest, self.ledger.settle_one())
-                .await
-                .is_err()
-            {
-                let failure = overdue("a staged statement", oldest);
-                return Err(self.connection_lost(failure));
-            }
+        let staged = Staged {
+            offset: self.current,
+            expect,
+            bytes: params.iter().map(Param::len).sum(),
+            _statement: prepared.plain,
+        };
+        if let Err(message) = self.held.pipeline.stage(&prepared.name, &params) {
+            self.fail(Failure::BadParameter { message });
+            return Err(CallError::Ended);
         }
-        let (bytes, offset) = (params.iter().map(Param::len).sum(), self.current);
-        let client = Arc::clone(&self.held.client);
-        let sent = send(async move {
-            let result = client.execute_raw(&prepared.plain, params).await;
-            Answer {
-                offset,
-                expect,
-                bytes,
-                result,
-            }
-        });
-        self.ledger.push(bytes, sent);
-        self.ledger.beside(std::future::ready(())).await;
-        if self.ledger.failure().is_some() {
-            Err(CallError::Ended)
-        } else {
-            Ok(())
+        self.ledger.stage(staged);
+        if self.held.pipeline.is_due() || self.ledger.is_full() {
+            self.send_ahead().await;
         }
+        match self.ledger.failure() {
+            Some(_) => Err(CallError::Ended),
+            None => Ok(()),
+        }
+    }
+
+    /// Lets what is staged leave, and the driver's task run to send it; waits where too much is unanswered.
+    async fn send_ahead(&mut self) {
+        self.held.pipeline.flush();
+        tokio::task::yield_now().await;
+        let answers = self.held.pipeline.answers();
+        self.ledger.settle(answers);
+        while self.ledger.is_full() && self.settle_some().await {}
     }
 
     fn admit(&mut self, sql: &str) -> Result<(), CallError> {
@@ -158,7 +156,7 @@ impl Transaction {
         {
             return Ok((prepared, params));
         }
-        let plain = self.prepare_text(sql).await?;
+        let (plain, name) = self.prepare_named(sql).await?;
         let params = encode_all(plain.params(), params).map_err(|message| {
             self.fail(Failure::BadParameter {
                 message: message.clone(),
@@ -167,6 +165,7 @@ impl Transaction {
         })?;
         let prepared = Prepared {
             plain,
+            name,
             as_text: None,
         };
         self.keep(sql.to_owned(), prepared.clone());
@@ -208,6 +207,18 @@ impl Transaction {
         if let Some(evicted) = self.held.statements.keep_guest(sql, prepared) {
             let (consumer, module) = (&self.key.consumer, &self.module);
             tracing::warn!(%consumer, %module, evicted, "the handler writes ever new statement texts, and each is prepared anew; pass values as parameters, and lists as arrays (= ANY ($1))");
+        }
+    }
+
+    /// Prepares the statement and learns its name.
+    async fn prepare_named(&mut self, sql: &str) -> Result<(Statement, Arc<str>), CallError> {
+        self.held.pipeline.look_for(sql);
+        let statement = self.prepare_text(sql).await?;
+        match self.held.pipeline.found() {
+            Some(name) => Ok((statement, name.into())),
+            None => Err(self.connection_lost(unreachable(
+                "a prepared statement was not seen on its way".to_owned(),
+            ))),
         }
     }
 

@@ -1,34 +1,32 @@
 //! The window of staged statements, and the earliest failure known.
 
-use std::future::{Future, poll_fn};
-use std::pin::pin;
-use std::task::{Context, Poll};
+use std::collections::VecDeque;
 
-use futures_util::StreamExt;
-use futures_util::stream::FuturesOrdered;
 use tidegate_core::failure::{Broken, Failure};
 use tidegate_core::sql::Expectation;
+use tokio_postgres::Statement;
 
-use crate::inbox::connection::Sent;
-use crate::inbox::error::failure_of;
+use crate::inbox::wire::Answer;
 
-/// The most staged statements, and bytes of their parameters, that may be unanswered: the driver's own queue has
-/// no bound.
+/// The most staged statements, and bytes of their parameters, that may be unanswered.
 const WINDOW: usize = 256;
 const WINDOW_BYTES: usize = 1 << 20;
 
-/// A staged statement's answer.
-pub(super) struct Answer {
+/// A statement that was sent ahead.
+pub(super) struct Staged {
+    /// The record that staged it.
     pub(super) offset: Option<i64>,
     pub(super) expect: Expectation,
+    /// Bytes of its parameters.
     pub(super) bytes: usize,
-    pub(super) result: Result<u64, tokio_postgres::Error>,
+    /// Keeps the server from closing it.
+    pub(super) _statement: Statement,
 }
 
 /// What has been staged and what has failed.
 #[derive(Default)]
 pub(super) struct Ledger {
-    window: FuturesOrdered<Sent<Answer>>,
+    window: VecDeque<Staged>,
     bytes: usize,
     failure: Option<Broken>,
     /// The server refused something: whether the transaction is still ours has to be asked.
@@ -59,53 +57,35 @@ impl Ledger {
     }
 
     /// Adds a statement that is on its way.
-    pub(super) fn push(&mut self, bytes: usize, sent: Sent<Answer>) {
-        self.bytes += bytes;
-        self.window.push_back(sent);
+    pub(super) fn stage(&mut self, staged: Staged) {
+        self.bytes += staged.bytes;
+        self.window.push_back(staged);
     }
 
-    /// Waits for the oldest staged statement.
-    pub(super) async fn settle_one(&mut self) {
-        if let Some(answer) = self.window.next().await {
-            self.settle(answer);
-        }
-    }
-
-    /// Runs `work` and takes in staged results meanwhile.
-    pub(super) async fn beside<T>(&mut self, work: impl Future<Output = T>) -> T {
-        let mut work = pin!(work);
-        poll_fn(|cx| {
-            self.absorb(cx);
-            work.as_mut().poll(cx)
-        })
-        .await
-    }
-
-    fn absorb(&mut self, cx: &mut Context<'_>) {
-        while let Poll::Ready(Some(answer)) = self.window.poll_next_unpin(cx) {
-            self.settle(answer);
-        }
-    }
-
-    fn settle(&mut self, answer: Answer) {
-        self.bytes = self.bytes.saturating_sub(answer.bytes);
-        match answer.result {
-            Ok(rows) if answer.expect.holds(rows) => {}
-            Ok(actual) => {
-                let expected = answer.expect.to_string();
-                let failure = Failure::UnexpectedRowCount { expected, actual };
-                self.note(Broken {
-                    offset: answer.offset,
-                    failure,
-                });
+    /// Takes in answers to the oldest staged statements.
+    pub(super) fn settle(&mut self, answers: impl IntoIterator<Item = Answer>) {
+        for answer in answers {
+            let offset = self.window.pop_front().map(|staged| {
+                self.bytes = self.bytes.saturating_sub(staged.bytes);
+                (staged.offset, staged.expect)
+            });
+            match (answer, offset) {
+                (Answer::Rows(rows), Some((_, expect))) if expect.holds(rows) => {}
+                (Answer::Rows(actual), Some((offset, expect))) => {
+                    let expected = expect.to_string();
+                    let failure = Failure::UnexpectedRowCount { expected, actual };
+                    self.note(Broken { offset, failure });
+                }
+                (Answer::Refused(refused), staged) => {
+                    self.refused(staged.and_then(|(offset, _)| offset), refused.into());
+                }
+                (Answer::Rows(_), None) | (Answer::Skipped, _) => {}
             }
-            Err(error) => self.refused(answer.offset, &error),
         }
     }
 
     /// Notes that the server refused a record's statement.
-    pub(super) fn refused(&mut self, offset: Option<i64>, error: &tokio_postgres::Error) {
-        let failure = failure_of(error);
+    pub(super) fn refused(&mut self, offset: Option<i64>, failure: Failure) {
         let Failure::Sql {
             sqlstate, message, ..
         } = &failure
@@ -156,8 +136,8 @@ impl Ledger {
     }
 
     /// Takes in the probe's own refusal, which is as it should be where it is 25P02.
-    pub(super) fn probed(&mut self, error: &tokio_postgres::Error) {
-        match failure_of(error) {
+    pub(super) fn probed(&mut self, refusal: Failure) {
+        match refusal {
             Failure::Sql { .. } if self.failure.is_some() => {}
             Failure::Sql { .. } => self.escaped("it has failed, and none of our statements did"),
             failure => self.lost(failure),

@@ -13,7 +13,7 @@ impl Transaction {
     pub(super) async fn server_refused(&mut self, error: &Error) -> CallError {
         self.drain_window().await;
         let known = self.ledger.failure().is_some();
-        self.ledger.refused(self.current, error);
+        self.ledger.refused(self.current, failure_of(error));
         self.probe().await;
         match (
             known,

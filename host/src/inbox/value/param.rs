@@ -42,6 +42,16 @@ impl Param {
         Self::binary(*id.as_bytes())
     }
 
+    /// The wire's number for the form.
+    pub(crate) fn format(&self) -> i16 {
+        i16::from(!self.text)
+    }
+
+    /// The content; none is NULL.
+    pub(crate) fn bytes(&self) -> Option<&[u8]> {
+        self.bytes.as_deref()
+    }
+
     /// Bytes on the wire.
     pub(crate) fn len(&self) -> usize {
         self.bytes.as_ref().map_or(0, Vec::len)

@@ -1,0 +1,101 @@
+//! The server's refusal, in the protocol's fields.
+
+use tidegate_core::failure::Failure;
+use tidegate_core::text::bounded;
+use tokio_postgres::error::{DbError, Severity};
+
+use super::error::{MESSAGE_BYTES, unreachable};
+
+/// What the server said when it refused. Its DETAIL, which may hold values of rows, is left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Refused {
+    /// The session ends with it.
+    pub(crate) fatal: bool,
+    /// The SQLSTATE.
+    pub(crate) sqlstate: String,
+    /// The message, bounded.
+    pub(crate) message: String,
+    /// The constraint that was violated.
+    pub(crate) constraint: Option<String>,
+}
+
+impl Refused {
+    /// Reads an error's fields: a letter and a text each. The severity in English is preferred to the one in the
+    /// server's language.
+    pub(crate) fn parse(mut fields: &[u8]) -> Self {
+        let (mut refused, mut severity) = (Self::default(), None);
+        while let Some((&kind, rest)) = fields.split_first().filter(|(kind, _)| **kind != 0) {
+            let end = rest.iter().position(|byte| *byte == 0);
+            let end = end.unwrap_or(rest.len());
+            let text = String::from_utf8_lossy(&rest[..end]);
+            match kind {
+                b'V' => severity = Some(text.into_owned()),
+                b'S' => severity = severity.or_else(|| Some(text.into_owned())),
+                b'C' => refused.sqlstate = text.into_owned(),
+                b'M' => refused.message = bounded(&text, MESSAGE_BYTES),
+                b'n' => refused.constraint = Some(text.into_owned()),
+                _ => {}
+            }
+            fields = rest.get(end + 1..).unwrap_or_default();
+        }
+        refused.fatal = matches!(severity.as_deref(), Some("FATAL" | "PANIC"));
+        refused
+    }
+}
+
+impl From<&DbError> for Refused {
+    fn from(error: &DbError) -> Self {
+        let fatal = match error.parsed_severity() {
+            Some(severity) => matches!(severity, Severity::Fatal | Severity::Panic),
+            None => matches!(error.severity(), "FATAL" | "PANIC"),
+        };
+        Self {
+            fatal,
+            sqlstate: error.code().code().to_owned(),
+            message: bounded(error.message(), MESSAGE_BYTES),
+            constraint: error.constraint().map(str::to_owned),
+        }
+    }
+}
+
+/// A FATAL error ends the connection, whatever its code.
+impl From<Refused> for Failure {
+    fn from(refused: Refused) -> Self {
+        let Refused {
+            fatal,
+            sqlstate,
+            message,
+            constraint,
+        } = refused;
+        match fatal {
+            true => unreachable(format!("{message} (SQLSTATE {sqlstate})")),
+            false => Failure::Sql {
+                sqlstate,
+                message,
+                constraint,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_severity_in_english_counts_and_detail_is_left_out() {
+        let fields = b"SFEHLER\0VERROR\0C23505\0Mdoppelt\0DKey (id)=(4711) exists\0nt_pkey\0\0";
+        let refused = Refused::parse(fields);
+        let expected = Refused {
+            fatal: false,
+            sqlstate: "23505".into(),
+            message: "doppelt".into(),
+            constraint: Some("t_pkey".into()),
+        };
+        assert_eq!(refused, expected);
+        assert!(Refused::parse(b"SPANIK\0VPANIC\0C57P02\0Mx\0\0").fatal);
+        assert!(Refused::parse(b"SFATAL\0C57P01\0Mx\0\0").fatal);
+        assert_eq!(Refused::parse(b""), Refused::default());
+        assert_eq!(Refused::parse(b"Mno end").message, "no end");
+    }
+}
