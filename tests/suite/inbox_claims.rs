@@ -1,5 +1,6 @@
 //! Claims: new, duplicate, taken over, superseding; who wins a race.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate::inbox::Wall;
@@ -13,10 +14,10 @@ use super::inbox_support::{claim, db, finish, hour, key};
 async fn a_claim_is_new_once_and_then_a_duplicate_of_either_kind() {
     let db = db(Wall::Keywords).await;
     assert_eq!(
-        db.handle(0, vec![hour("b", 1), hour("a", 0)]).await,
+        db.handle(0, vec![hour("b", 0), hour("a", 1)]).await,
         [Claimed::New, Claimed::New]
     );
-    let (same, other, fresh) = (hour("a", 0), hour("b", 9), hour("c", 10));
+    let (same, fresh, other) = (hour("a", 1), hour("c", 5), hour("b", 9));
     let (mut transaction, claimed) = db.open(1, vec![same.clone(), fresh, other.clone()]).await;
     assert_eq!(
         claimed,
@@ -26,7 +27,7 @@ async fn a_claim_is_new_once_and_then_a_duplicate_of_either_kind() {
     let kinds: Vec<_> = kinds.iter().map(|claim| claim.kind).collect();
     assert_eq!(kinds, [DuplicateKind::Redelivery, DuplicateKind::Republish]);
     transaction.rollback().await;
-    assert_eq!(db.handle(1, vec![hour("c", 10)]).await, [Claimed::New]);
+    assert_eq!(db.handle(1, vec![hour("c", 5)]).await, [Claimed::New]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -56,7 +57,7 @@ async fn a_rejected_claim_yields_to_another_record_only() {
     let first = claim("a", 0, Duration::ZERO);
     let (transaction, _) = db.open(0, vec![first.clone()]).await;
     let mut end = finish(1);
-    end.outcomes = vec![(String::new(), first.event_id.clone(), Outcome::Rejected)];
+    end.outcomes = vec![(Arc::default(), first.event_id.clone(), Outcome::Rejected)];
     transaction.commit(end).await.expect("committed");
     assert_eq!(
         db.handle(1, vec![first]).await,
@@ -105,7 +106,7 @@ async fn after_an_adoption_no_record_is_the_same_as_one_of_the_old_log() {
     let (rejected, done) = (hour("a", 5), hour("b", 6));
     let (transaction, _) = db.open(0, vec![rejected.clone(), done.clone()]).await;
     let mut end = finish(7);
-    end.outcomes = vec![(String::new(), rejected.event_id.clone(), Outcome::Rejected)];
+    end.outcomes = vec![(Arc::default(), rejected.event_id.clone(), Outcome::Rejected)];
     transaction.commit(end).await.expect("committed");
     db.adopt().await;
 

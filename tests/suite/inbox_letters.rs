@@ -1,5 +1,6 @@
 //! Dead letters byte for byte, superseding, the relay's queue, pruning.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -57,7 +58,7 @@ async fn reject(db: &Db, expected: i64, id: &str, offset: i64) {
     let claim = claim(id, offset, Duration::ZERO);
     let (transaction, _) = db.open(expected, vec![claim.clone()]).await;
     let mut end = finish(expected + 1);
-    end.outcomes = vec![(String::new(), claim.event_id, Outcome::Rejected)];
+    end.outcomes = vec![(Arc::default(), claim.event_id, Outcome::Rejected)];
     end.letters = vec![(id_at(db, offset), letter(offset, Some(id)))];
     end.module_digest = Some([9; 32]);
     transaction.commit(end).await.expect("committed");
@@ -103,7 +104,7 @@ async fn a_letter_is_superseded_and_opened_again() {
     reject(&db, 0, "e", 4).await;
     let (transaction, _) = db.open(1, vec![hour("e", 6)]).await;
     let mut end = finish(2);
-    end.superseded = vec![(String::new(), hour("e", 6).event_id)];
+    end.superseded = vec![(Arc::default(), hour("e", 6).event_id)];
     transaction.commit(end).await.expect("committed");
     let filter = LetterFilter {
         consumer: Some("c".into()),

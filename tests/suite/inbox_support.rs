@@ -94,7 +94,7 @@ pub(crate) fn key() -> ProgressKey {
 pub(crate) fn claim(id: &str, offset: i64, ttl: Duration) -> ClaimRequest {
     let event_id = EventId::new(id.into()).expect("a good id");
     ClaimRequest {
-        scope: String::new(),
+        scope: Arc::default(),
         event_id,
         ttl,
         offset,

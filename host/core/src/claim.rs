@@ -1,10 +1,11 @@
 //! Event ids, and the claim on them in the inbox.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-/// An event's id: 1 to 512 bytes of UTF-8 without NUL, compared byte for byte.
+/// An event's id: 1 to 512 bytes of UTF-8 without NUL, compared byte for byte. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct EventId(String);
+pub struct EventId(Arc<str>);
 
 impl EventId {
     /// The most bytes an id may have. PostgreSQL's index rows bound it.
@@ -16,7 +17,7 @@ impl EventId {
             0 => Err(BadEventId::Empty),
             n if n > Self::MAX_BYTES => Err(BadEventId::TooLong(n)),
             _ if id.contains('\0') => Err(BadEventId::Nul),
-            _ => Ok(Self(id)),
+            _ => Ok(Self(id.into())),
         }
     }
 
@@ -64,7 +65,7 @@ impl BadEventId {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimRequest {
     /// What the id is unique within, beside the consumer; empty by default.
-    pub scope: String,
+    pub scope: Arc<str>,
     /// The event's id.
     pub event_id: EventId,
     /// How long the claim is to last; checked against the consumer's bounds already.

@@ -20,7 +20,7 @@ use super::statements::Statements;
 use super::wire::{Address, Pipeline, addresses, wire};
 
 /// A future that has been sent on its way.
-pub(crate) type Sent<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+pub(crate) type Sent<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// An open connection. Dropping it cuts it: whatever transaction stood open is rolled back by the server.
 pub(crate) struct Connection {
@@ -266,7 +266,7 @@ fn no_access(settings: &Settings, sqlstate: &str, words: &str) -> InboxError {
 }
 
 /// Sends a request and does not wait: the driver sends it on the future's first poll.
-pub(crate) fn send<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Sent<T> {
+pub(crate) fn send<'a, T: Send + 'a>(work: impl Future<Output = T> + Send + 'a) -> Sent<'a, T> {
     let mut work = Box::pin(work);
     match work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(done) => Box::pin(std::future::ready(done)),

@@ -45,7 +45,7 @@ pub struct BatchHead {
     pub log_epoch: i32,
     /// N as this host knows it.
     pub expected: i64,
-    /// The ids to claim; each scope and id once.
+    /// The ids to claim; each scope and id once, offsets rising.
     pub claims: Vec<ClaimRequest>,
     /// The handler module, sha256 of its bytes.
     pub module_digest: Option<[u8; 32]>,
@@ -74,11 +74,11 @@ pub struct Finish {
     /// What to add to the counters.
     pub counts: Counts,
     /// Scope, id and outcome of the claimed records that are not done.
-    pub outcomes: Vec<(String, EventId, Outcome)>,
+    pub outcomes: Vec<(Arc<str>, EventId, Outcome)>,
     /// Dead letters and their ids.
     pub letters: Vec<(String, Letter)>,
     /// Scope and id of the events whose open letters this batch supersedes.
-    pub superseded: Vec<(String, EventId)>,
+    pub superseded: Vec<(Arc<str>, EventId)>,
     /// The handler module that rejected the letters.
     pub module_digest: Option<[u8; 32]>,
     /// The Kafka cluster.

@@ -15,13 +15,10 @@ pub(super) struct Copies {
 
 impl Copies {
     pub(super) fn of(batch: &[Pending]) -> Self {
-        let id = |p: &'_ Pending| {
-            p.claim
-                .as_ref()
-                .map(|c| (c.scope.clone(), c.event_id.clone()))
-        };
+        let claims = batch.iter().map(|p| p.claim.as_ref());
+        let ids = claims.map(|claim| claim.map(|c| (&c.scope, &c.event_id)));
         Self {
-            first: first_copies_among(batch.iter().map(id)),
+            first: first_copies_among(ids),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tidegate_core::claim::EventId;
 use tidegate_core::failure::{Broken, Failure};
 use tidegate_core::letter::Cause;
 use tidegate_core::outcome::{GuestEnd, Outcome};
@@ -160,7 +161,7 @@ impl<'a> Guests<'a> {
 
 fn event(pending: &Pending) -> Event<'_> {
     Event {
-        id: &pending.event_id,
+        id: pending.event_id.as_ref().map_or("", EventId::as_str),
         tenant: None,
         record: &pending.record,
         attempt: pending.attempts + 1,

@@ -1,5 +1,6 @@
 //! Records on their way to a verdict.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tidegate_core::claim::{ClaimRequest, EventId};
@@ -17,8 +18,8 @@ pub struct Pending {
     pub record: Record,
     /// What it asks of the inbox.
     pub claim: Option<ClaimRequest>,
-    /// The id that its handler sees; empty only where there is none.
-    pub event_id: String,
+    /// The id that its handler sees; a record without a good one is decided.
+    pub event_id: Option<EventId>,
     /// Why it will be dead-lettered, once that is decided.
     pub decided: Option<Cause>,
     /// Failed calls of its own.
@@ -35,14 +36,13 @@ impl Pending {
         let asked = if let Some(cause) = unreadable(&record) {
             Err(cause)
         } else if config.dedup.enabled {
-            claim(&record, &config.dedup)
-                .map(|claim| (claim.event_id.as_str().to_owned(), Some(claim)))
+            claim(&record, &config.dedup).map(|claim| (Some(claim.event_id.clone()), Some(claim)))
         } else {
-            position(&record).map(|id| (id, None))
+            position(&record).map(|id| (Some(id), None))
         };
         let ((event_id, claim), decided) = match asked {
             Ok(asked) => (asked, None),
-            Err(cause) => ((String::new(), None), Some(cause)),
+            Err(cause) => ((None, None), Some(cause)),
         };
         Self {
             record,
@@ -71,7 +71,7 @@ impl Pending {
 
     /// The event id, if the record has a good one.
     pub fn known_id(&self) -> Option<String> {
-        (!self.event_id.is_empty()).then(|| self.event_id.clone())
+        self.event_id.as_ref().map(|id| id.as_str().to_owned())
     }
 
     /// The scope of the event id.
@@ -90,8 +90,8 @@ fn claim(record: &Record, dedup: &DedupConfig) -> Result<ClaimRequest, Cause> {
     let event_id = dedup.id.extract(record).map_err(Cause::from)?;
     let ttl = dedup.ttl.of(record).map_err(Cause::from)?;
     let scope = match dedup.scope {
-        Scope::Consumer => String::new(),
-        Scope::Topic => record.source.topic.to_string(),
+        Scope::Consumer => Arc::default(),
+        Scope::Topic => Arc::clone(&record.source.topic),
     };
     Ok(ClaimRequest {
         scope,
@@ -101,13 +101,12 @@ fn claim(record: &Record, dedup: &DedupConfig) -> Result<ClaimRequest, Cause> {
     })
 }
 
-fn position(record: &Record) -> Result<String, Cause> {
+fn position(record: &Record) -> Result<EventId, Cause> {
     let rule = IdRule {
         sources: vec![IdSource::Position],
         format: tidegate_core::event_id::IdFormat::Bytes,
     };
-    let id: Result<EventId, _> = rule.extract(record);
-    id.map(|id| id.as_str().to_owned()).map_err(Cause::from)
+    rule.extract(record).map_err(Cause::from)
 }
 
 fn cause(code: &str, message: String) -> Cause {

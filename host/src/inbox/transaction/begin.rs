@@ -1,19 +1,16 @@
 //! Beginning a batch: one flight of BEGIN, fence and claim.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use tidegate_core::claim::Claimed;
 use tidegate_core::failure::Failure;
 use tokio_postgres::{Client, Row, Statement};
 
-use super::claim::{CLAIM, Claims, key_of};
+use super::claim::{CLAIM, Claims, answers};
 use super::{BatchHead, Begun, Transaction};
-use crate::inbox::Inbox;
-use crate::inbox::connection::{Connection, Sent, send};
+use crate::inbox::connection::{Connection, send};
 use crate::inbox::error::no_standby;
 use crate::inbox::pool::Held;
 use crate::inbox::value::param::Param;
+use crate::inbox::{Inbox, SqlParam};
 
 /// Constraints become immediate before the fence arms the seal trigger: a record succeeds or fails as it would
 /// alone, and only the seal waits for the end.
@@ -26,8 +23,6 @@ const FENCE: &str = "UPDATE tidegate.progress SET begun = begun + 1 \
 
 const POSITION: &str = "SELECT next_offset FROM tidegate.progress \
     WHERE consumer_name = $1 AND topic = $2 AND partition = $3 AND owner = $4";
-
-type Answered<T> = Sent<Result<T, tokio_postgres::Error>>;
 
 /// What the opening flight brought back; no `begun` where the fence matched no row.
 struct Opened {
@@ -80,10 +75,10 @@ async fn outside(mut held: Held, head: &BatchHead) -> Result<Begun, Failure> {
 async fn open(connection: &mut Connection, head: &BatchHead) -> Result<Opened, Failure> {
     let fence = connection.host(FENCE).await?;
     let claim = connection.host(CLAIM).await?;
-    let begin = send_begin(Arc::clone(&connection.client));
-    let fence = send_fence(Arc::clone(&connection.client), fence, head);
-    let claim = (!head.claims.is_empty())
-        .then(|| send_claim(Arc::clone(&connection.client), claim, Claims::of(head)));
+    let client = &*connection.client;
+    let begin = send(client.batch_execute(BEGIN));
+    let fence = send(make_fence(client, fence, head));
+    let claim = (!head.claims.is_empty()).then(|| send(Claims::of(head).make(client, claim)));
     connection
         .answer("BEGIN", begin)
         .await
@@ -95,50 +90,17 @@ async fn open(connection: &mut Connection, head: &BatchHead) -> Result<Opened, F
     };
     Ok(Opened {
         begun: fenced.first().map(|row| row.get(0)),
-        claimed: in_order(head, &claimed),
+        claimed: answers(&head.claims, &claimed),
     })
 }
 
-fn send_begin(client: Arc<Client>) -> Answered<()> {
-    send(async move { client.batch_execute(BEGIN).await })
-}
-
-fn send_fence(client: Arc<Client>, fence: Statement, head: &BatchHead) -> Answered<Vec<Row>> {
-    let (key, owner, expected) = (head.key.clone(), Param::uuid(head.owner), head.expected);
-    send(async move {
-        let (topic, partition) = (key.source.topic.as_ref(), key.source.partition);
-        client
-            .query(
-                &fence,
-                &[&key.consumer, &topic, &partition, &owner, &expected],
-            )
-            .await
-    })
-}
-
-fn send_claim(client: Arc<Client>, claim: Statement, claims: Claims) -> Answered<Vec<Row>> {
-    send(async move { client.query(&claim, &claims.params()).await })
-}
-
-/// The answers in the order of the claims; an id that did not come back is another's.
-fn in_order(head: &BatchHead, rows: &[Row]) -> Vec<Claimed> {
-    let taken = rows
-        .iter()
-        .map(|row| {
-            (
-                (row.get::<_, &str>(0), row.get::<_, &str>(1)),
-                row.get::<_, Option<&str>>(2),
-            )
-        })
-        .collect::<HashMap<_, _>>();
-    let answer = |id| match taken.get(&id) {
-        None => Claimed::Duplicate,
-        Some(None) => Claimed::New,
-        Some(Some("rejected")) => Claimed::Supersedes,
-        Some(Some(_)) => Claimed::TakenOver,
-    };
-    head.claims
-        .iter()
-        .map(|claim| answer(key_of(claim)))
-        .collect()
+async fn make_fence(
+    client: &Client,
+    fence: Statement,
+    head: &BatchHead,
+) -> Result<Vec<Row>, tokio_postgres::Error> {
+    let (key, owner) = (&head.key, Param::uuid(head.owner));
+    let (topic, partition) = (key.source.topic.as_ref(), key.source.partition);
+    let params: [SqlParam<'_>; 5] = [&key.consumer, &topic, &partition, &owner, &head.expected];
+    client.query(&fence, &params).await
 }

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use tidegate_core::claim::{ClaimRequest, DuplicateKind, Standing};
+use tidegate_core::claim::{ClaimRequest, Claimed, DuplicateKind, Standing};
 use tidegate_core::failure::Broken;
+use tokio_postgres::{Client, Row, Statement};
 
 use super::{BatchHead, Transaction};
 use crate::inbox::SqlParam;
@@ -26,7 +27,7 @@ ON CONFLICT (consumer_name, scope, event_id) DO UPDATE
     OR (e.outcome = 'rejected'
         AND (e.topic, e.partition, e.log_epoch, e."offset")
             <> (excluded.topic, excluded.partition, excluded.log_epoch, excluded."offset"))
-RETURNING scope, event_id, replaced"#;
+RETURNING "offset", replaced"#;
 
 /// Where the claims stand that were not taken.
 const STANDING: &str = r#"
@@ -38,52 +39,74 @@ SELECT e.scope, e.event_id, e.topic, e.partition, e.log_epoch, e."offset", e.out
 /// A thousand years: beyond it PostgreSQL's timestamps would soon end.
 const LONGEST_TTL_US: i64 = 1_000 * 366 * 86_400 * 1_000_000;
 
-/// The claim's parameters, owned.
-pub(super) struct Claims {
-    consumer: String,
-    scopes: Vec<String>,
-    ids: Vec<String>,
+/// The claim's parameters.
+pub(super) struct Claims<'a> {
+    head: &'a BatchHead,
+    scopes: Vec<&'a str>,
+    ids: Vec<&'a str>,
     ttls: Vec<i64>,
     offsets: Vec<i64>,
-    topic: String,
-    partition: i32,
-    digest: Option<Vec<u8>>,
-    log_epoch: i32,
+    digest: Option<&'a [u8]>,
 }
 
-impl Claims {
-    pub(super) fn of(head: &BatchHead) -> Self {
+impl<'a> Claims<'a> {
+    /// Sorted as the server is to take them: it finds nothing left to sort.
+    pub(super) fn of(head: &'a BatchHead) -> Self {
         debug_assert!(are_distinct(&head.claims), "an id twice in one claim");
-        let claims = head.claims.iter();
+        debug_assert!(rise(&head.claims), "offsets that do not rise");
+        let mut claims: Vec<&ClaimRequest> = head.claims.iter().collect();
+        claims.sort_unstable_by_key(|claim| key_of(claim));
         Self {
-            consumer: head.key.consumer.clone(),
-            scopes: claims.clone().map(|c| c.scope.clone()).collect(),
-            ids: claims
-                .clone()
-                .map(|c| c.event_id.as_str().to_owned())
-                .collect(),
-            ttls: claims.clone().map(micros).collect(),
-            offsets: claims.map(|c| c.offset).collect(),
-            topic: head.key.source.topic.to_string(),
-            partition: head.key.source.partition,
-            digest: head.module_digest.map(|d| d.to_vec()),
-            log_epoch: head.log_epoch,
+            head,
+            scopes: claims.iter().map(|c| &*c.scope).collect(),
+            ids: claims.iter().map(|c| c.event_id.as_str()).collect(),
+            ttls: claims.iter().map(|c| micros(c)).collect(),
+            offsets: claims.iter().map(|c| c.offset).collect(),
+            digest: head.module_digest.as_ref().map(|d| d.as_slice()),
         }
     }
 
-    pub(super) fn params(&self) -> [SqlParam<'_>; 9] {
-        [
-            &self.consumer,
+    /// Sends the claim and reads its answer: offset and what was replaced, for each claim taken.
+    pub(super) async fn make(
+        self,
+        client: &Client,
+        claim: Statement,
+    ) -> Result<Vec<Row>, tokio_postgres::Error> {
+        let (key, epoch) = (&self.head.key, self.head.log_epoch);
+        let (topic, partition) = (key.source.topic.as_ref(), key.source.partition);
+        let params: [SqlParam<'_>; 9] = [
+            &key.consumer,
             &self.scopes,
             &self.ids,
             &self.ttls,
             &self.offsets,
-            &self.topic,
-            &self.partition,
+            &topic,
+            &partition,
             &self.digest,
-            &self.log_epoch,
-        ]
+            &epoch,
+        ];
+        client.query(&claim, &params).await
     }
+}
+
+/// The answers in the order of the claims; one whose offset did not come back is another's.
+pub(super) fn answers(claims: &[ClaimRequest], taken: &[Row]) -> Vec<Claimed> {
+    let mut answers = vec![Claimed::Duplicate; claims.len()];
+    for row in taken {
+        let found = claims.binary_search_by_key(&row.get::<_, i64>(0), |claim| claim.offset);
+        if let Some(answer) = found.ok().and_then(|at| answers.get_mut(at)) {
+            *answer = match row.get::<_, Option<&str>>(1) {
+                None => Claimed::New,
+                Some("rejected") => Claimed::Supersedes,
+                Some(_) => Claimed::TakenOver,
+            };
+        }
+    }
+    answers
+}
+
+fn rise(claims: &[ClaimRequest]) -> bool {
+    claims.is_sorted_by(|one, next| one.offset < next.offset)
 }
 
 fn are_distinct(claims: &[ClaimRequest]) -> bool {
@@ -99,7 +122,7 @@ fn micros(claim: &ClaimRequest) -> i64 {
 }
 
 /// Scope and id.
-pub(super) fn key_of(claim: &ClaimRequest) -> (&str, &str) {
+fn key_of(claim: &ClaimRequest) -> (&str, &str) {
     (&claim.scope, claim.event_id.as_str())
 }
 
@@ -123,7 +146,7 @@ impl Transaction {
             }
         })?;
         let of = |dup: &&ClaimRequest| {
-            let key = (dup.scope.clone(), dup.event_id.as_str().to_owned());
+            let key = (dup.scope.to_string(), dup.event_id.as_str().to_owned());
             let found = standing.get(&key);
             let same = found.is_some_and(|(place, _)| {
                 *place
@@ -156,7 +179,7 @@ async fn find(
     consumer: &str,
     dups: &[&ClaimRequest],
 ) -> Result<Found, tidegate_core::failure::Failure> {
-    let scopes = dups.iter().map(|d| d.scope.as_str()).collect::<Vec<_>>();
+    let scopes = dups.iter().map(|d| &*d.scope).collect::<Vec<_>>();
     let ids = dups.iter().map(|d| d.event_id.as_str()).collect::<Vec<_>>();
     let rows = connection
         .query(STANDING, &[&consumer, &scopes, &ids])

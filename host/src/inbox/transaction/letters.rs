@@ -8,7 +8,8 @@ use tidegate_core::text::bounded;
 use tokio_postgres::{Client, Statement};
 
 use super::Finish;
-use crate::inbox::connection::{Sent, send};
+use super::finish::Counted;
+use crate::inbox::connection::send;
 
 /// Writes a letter. One of the same id that was closed is opened again (its record was rejected again); one that is
 /// open stands as it is, and so does another open letter of the position.
@@ -61,7 +62,7 @@ pub(super) fn send_letter(
     statement: Statement,
     id: String,
     letter: Letter,
-) -> Sent<Result<u64, tokio_postgres::Error>> {
+) -> Counted {
     let shared = Arc::clone(shared);
     send(async move {
         let Letter {
@@ -130,11 +131,11 @@ pub(super) fn send_superseded(
     statement: Statement,
     consumer: String,
     finish: &Finish,
-) -> Sent<Result<u64, tokio_postgres::Error>> {
+) -> Counted {
     let scopes = finish
         .superseded
         .iter()
-        .map(|(scope, _)| scope.clone())
+        .map(|(scope, _)| scope.to_string())
         .collect::<Vec<_>>();
     let ids = finish
         .superseded
