@@ -22,7 +22,7 @@ UPDATE tidegate.processed_events e SET outcome = o.outcome
 /// raises an error. So success here is the server's word that it committed.
 const COMMIT: &str = "SET LOCAL synchronous_commit = on; COMMIT";
 
-pub(super) type Counted = Sent<Result<u64, tokio_postgres::Error>>;
+pub(super) type Counted = Sent<'static, Result<u64, tokio_postgres::Error>>;
 
 /// Statements on their way; the last is the seal.
 struct Flight {
@@ -31,14 +31,10 @@ struct Flight {
 }
 
 impl Transaction {
-    /// Ends the batch: waits for what is staged, writes outcomes, dead letters and progress, proves that this is
-    /// the transaction that was begun, commits. On error nothing was committed, but for
+    /// Ends the batch: writes outcomes, dead letters and progress behind what is staged, waits for all of it, which
+    /// proves that this is the transaction that was begun, commits. On error nothing was committed, but for
     /// [`Failure::CommitUnknown`], where the next fence finds out.
     pub async fn commit(mut self: Box<Self>, finish: Finish) -> Result<(), Broken> {
-        if let Some(broken) = self.drain().await {
-            self.rollback().await;
-            return Err(broken);
-        }
         if let Err(broken) = self.prove(finish).await {
             self.ledger.note(broken.clone());
             self.rollback().await;
@@ -52,7 +48,12 @@ impl Transaction {
             offset: None,
             failure,
         };
-        let flight = self.send_flight(finish).await.map_err(nobody)?;
+        self.held.pipeline.flush();
+        let flight = self.send_flight(finish).await;
+        if let Some(broken) = self.drain().await {
+            return Err(broken);
+        }
+        let flight = flight.map_err(nobody)?;
         for sent in flight.before {
             self.settle_own(sent).await?;
         }
@@ -197,7 +198,7 @@ fn send_outcomes(
     let scopes = finish
         .outcomes
         .iter()
-        .map(|o| o.0.clone())
+        .map(|o| o.0.to_string())
         .collect::<Vec<_>>();
     let ids = finish
         .outcomes
