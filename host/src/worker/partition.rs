@@ -9,6 +9,7 @@ use tidegate_core::record::TopicPartition;
 use tidegate_core::split::Planner;
 use tokio::sync::watch;
 
+use crate::config::ConsumerConfig;
 use crate::kafka::{PartitionQueue, QueueEnd};
 use crate::worker::attempt::{Attempt, attempt};
 use crate::worker::offsets::Offsets;
@@ -50,6 +51,8 @@ pub struct Partition {
     /// The last attempt had one.
     pub(super) was_fresh: bool,
     pub(super) repeats: Repeats,
+    /// Taken in while a batch ran, behind what is pending.
+    ahead: Vec<Pending>,
     queue: PartitionQueue,
     offsets: Offsets,
     /// C as the progress row has it.
@@ -82,6 +85,7 @@ impl Partition {
             fresh: false,
             was_fresh: false,
             repeats: Repeats::default(),
+            ahead: Vec::new(),
             queue,
             offsets,
         }
@@ -124,8 +128,17 @@ impl Partition {
         let taken = self.take();
         self.at.committed = self.unrecorded();
         self.was_fresh = std::mem::take(&mut self.fresh);
+        let more = self.pending.len() > taken;
         let (batch, fresh) = (self.pending.make_contiguous(), self.was_fresh);
-        match Box::pin(attempt(&self.shared, &self.at, &batch[..taken], fresh)).await {
+        let attempt = Box::pin(attempt(&self.shared, &self.at, &batch[..taken], fresh));
+        let look_ahead = async {
+            // What the attempt has sent leaves first.
+            tokio::task::yield_now().await;
+            if !more {
+                look_ahead(&mut self.ahead, &self.queue, &self.shared.config);
+            }
+        };
+        match tokio::join!(attempt, look_ahead).0 {
             Attempt::Committed { next, letters } => self.committed(next, letters),
             Attempt::SplitBefore(offset) => self.planner.split_before(offset),
             Attempt::TooLong => self.planner.broke(self.at.next, taken, None),
@@ -141,8 +154,10 @@ impl Partition {
         None
     }
 
-    /// Takes from the queue what one batch may hold, no more: the queue is what is bounded.
+    /// Takes from the queue what one batch may hold: with what was taken in ahead at most two batches are out of the
+    /// queue, which is what is bounded.
     fn refill(&mut self) {
+        self.pending.extend(self.ahead.drain(..));
         let limits = self.shared.config.batch;
         let room = limits.max_records.saturating_sub(self.pending.len());
         let held: usize = self.pending.iter().map(|p| p.record.size()).sum();
@@ -273,5 +288,13 @@ impl Partition {
         let _late = tokio::time::timeout(patience(), self.record_acknowledged()).await;
         let acknowledged = self.offsets.acknowledged();
         tracing::info!(consumer = %self.shared.name, partition = %self.source, next = self.at.next, acknowledged, "partition given back");
+    }
+}
+
+/// Takes in what the next batch may hold while the server works on this one: ids and TTLs are read meanwhile.
+fn look_ahead(ahead: &mut Vec<Pending>, queue: &PartitionQueue, config: &ConsumerConfig) {
+    if !queue.is_empty() {
+        let records = queue.take(config.batch.max_records, config.batch.max_bytes);
+        ahead.extend(records.into_iter().map(|r| Pending::new(r, config)));
     }
 }
