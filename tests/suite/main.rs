@@ -27,6 +27,7 @@ mod ids;
 mod inbox_claims;
 mod inbox_escape;
 mod inbox_fence;
+mod inbox_flights;
 mod inbox_letters;
 mod inbox_stage;
 mod inbox_support;

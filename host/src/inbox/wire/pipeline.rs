@@ -13,7 +13,9 @@ use super::inbound::{Answer, Asked};
 use super::{Shared, keep, wake};
 use crate::inbox::value::param::Param;
 
-/// A flight is due with this many statements or bytes, so that the server works while guests go on.
+/// A flight is due with this many statements or bytes. A transaction's first is short, so that the server does not
+/// idle, the next ones are longer: each costs a Sync and a call of the system at both ends.
+const FIRST_FLIGHT: usize = 8;
 const FLIGHT: usize = 64;
 const FLIGHT_BYTES: usize = 16 << 10;
 
@@ -25,6 +27,8 @@ pub(crate) struct Pipeline {
     shared: Arc<Shared>,
     flight: BytesMut,
     staged: usize,
+    /// Statements with which the flight is due.
+    due: usize,
 }
 
 impl Pipeline {
@@ -33,6 +37,7 @@ impl Pipeline {
             shared,
             flight: BytesMut::new(),
             staged: 0,
+            due: FIRST_FLIGHT,
         }
     }
 
@@ -60,7 +65,7 @@ impl Pipeline {
 
     /// Whether the flight is to leave.
     pub(crate) fn is_due(&self) -> bool {
-        self.staged >= FLIGHT || self.flight.len() >= FLIGHT_BYTES
+        self.staged >= self.due || self.flight.len() >= FLIGHT_BYTES
     }
 
     /// Lets the flight leave. What the driver is asked for after this comes after it; what the driver was asked for
@@ -70,6 +75,7 @@ impl Pipeline {
         if staged == 0 {
             return;
         }
+        self.due = (self.due * 2).min(FLIGHT);
         frontend::sync(&mut self.flight);
         let mut wire = self.shared.lock();
         wire.unsent.extend_from_slice(&self.flight);
@@ -104,6 +110,7 @@ impl Pipeline {
     pub(crate) fn clear(&mut self) {
         self.flight.clear();
         self.staged = 0;
+        self.due = FIRST_FLIGHT;
         self.shared.lock().inbound.answers.clear();
     }
 
