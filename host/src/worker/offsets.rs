@@ -1,6 +1,7 @@
-//! Kafka's offset follows PostgreSQL's: asynchronously, one commit in flight a partition.
+//! Kafka's offset follows PostgreSQL's: asynchronously, one commit in flight a partition, at a pace that spares the
+//! group's coordinator. Where to resume is in the progress row, so that Kafka may be told late.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -9,11 +10,17 @@ use tidegate_core::record::TopicPartition;
 
 use crate::kafka::{Consumer, KafkaError};
 
+/// The shortest time between two commits of a busy partition, and after a commit that failed.
+const PACE: Duration = Duration::from_millis(200);
+const PACE_AFTER_FAILURE: Duration = Duration::from_secs(1);
+
 /// A partition's offset commits.
 pub struct Offsets {
     kafka: Consumer,
     source: TopicPartition,
     committer: Committer,
+    /// From when on the next commit may be sent by itself.
+    not_before: Instant,
     in_flight: Option<BoxFuture<'static, Result<i64, KafkaError>>>,
 }
 
@@ -24,7 +31,28 @@ impl Offsets {
             kafka,
             source,
             committer: Committer::new(committed),
+            not_before: Instant::now(),
             in_flight: None,
+        }
+    }
+
+    /// Wants Kafka to know `next`, if it is time to commit again.
+    pub fn come_to(&mut self, next: i64) {
+        if Instant::now() >= self.not_before {
+            self.want(next);
+        }
+    }
+
+    /// Waits for the answer to the commit in flight or, where Kafka is not told of `next` yet, until it is time to,
+    /// and tells it; for ever, if there is nothing to tell.
+    pub async fn follow(&mut self, next: i64) {
+        if self.in_flight.is_some() {
+            self.answer().await;
+        } else if self.committer.c() < Some(next) {
+            tokio::time::sleep_until(self.not_before.into()).await;
+            self.want(next);
+        } else {
+            std::future::pending().await
         }
     }
 
@@ -41,14 +69,11 @@ impl Offsets {
         }
     }
 
-    /// Waits for the answer to the commit in flight; for ever, if none is.
-    pub async fn answer(&mut self) {
-        match self.in_flight.as_mut() {
-            Some(in_flight) => {
-                let answer = in_flight.await;
-                self.answered(answer);
-            }
-            None => std::future::pending().await,
+    /// Waits for the answer to the commit in flight, if one is.
+    async fn answer(&mut self) {
+        if let Some(in_flight) = self.in_flight.as_mut() {
+            let answer = in_flight.await;
+            self.answered(answer);
         }
     }
 
@@ -74,6 +99,7 @@ impl Offsets {
             Err(error) => {
                 tracing::info!(partition = %self.source, %error, "an offset commit failed; nothing is lost: the progress row decides where to resume");
                 self.committer.failed();
+                self.not_before = Instant::now() + PACE_AFTER_FAILURE;
                 None
             }
         };
@@ -82,6 +108,7 @@ impl Offsets {
 
     fn send(&mut self, offset: Option<i64>) {
         if let Some(offset) = offset {
+            self.not_before = Instant::now() + PACE;
             let (kafka, source) = (self.kafka.clone(), self.source.clone());
             self.in_flight = Some(async move { kafka.commit(&source, offset).await }.boxed());
             self.poll();

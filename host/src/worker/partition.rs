@@ -215,7 +215,7 @@ impl Partition {
         }
         self.at.next = next;
         self.planner.committed(next);
-        self.offsets.want(next);
+        self.offsets.come_to(next);
     }
 
     async fn idle(&mut self) -> Option<End> {
@@ -227,7 +227,7 @@ impl Partition {
         tokio::select! {
             () = self.queue.wait() => {}
             _ = self.may_begin.changed() => {}
-            () = self.offsets.answer() => {}
+            () = self.offsets.follow(self.at.next) => {}
             () = tokio::time::sleep(IDLE) => {
                 self.offsets.want(self.at.next);
                 self.record_acknowledged().await;
