@@ -181,16 +181,15 @@ async fn migrations_are_idempotent_and_the_schema_is_checked_in_plain_words() {
     );
     let (first, second) = tokio::join!(inbox.migrate(), inbox.migrate());
     let (first, second) = (first.expect("migrated"), second.expect("migrated"));
-    assert_eq!(
-        first.len() + second.len(),
-        1,
+    assert!(
+        first.is_empty() != second.is_empty(),
         "one of them did it: {first:?} {second:?}"
     );
     assert_eq!(inbox.migrate().await.expect("again"), Vec::<String>::new());
     inbox.check_schema().await.expect("good");
     let client = connect(&url).await;
     client
-        .batch_execute("INSERT INTO tidegate.schema_history SELECT 99, name, applied_on, checksum FROM tidegate.schema_history")
+        .batch_execute("INSERT INTO tidegate.schema_history SELECT 99, name, applied_on, checksum FROM tidegate.schema_history LIMIT 1")
         .await
         .expect("a version of the future");
     let newer = inbox.check_schema().await.expect_err("newer");
