@@ -13,10 +13,14 @@ pub struct Db {
 }
 
 impl Db {
-    pub(crate) async fn create(port: u16, name: &str) -> Db {
+    pub(crate) async fn create(port: u16, name: &str, template: Option<&str>) -> Db {
         let server = connect(&url(port, "postgres")).await;
+        let copy = template.map(|from| format!(" TEMPLATE \"{from}\" STRATEGY file_copy"));
         let made = server
-            .batch_execute(&format!("CREATE DATABASE \"{name}\""))
+            .batch_execute(&format!(
+                "CREATE DATABASE \"{name}\"{}",
+                copy.unwrap_or_default()
+            ))
             .await;
         made.unwrap_or_else(|e| panic!("create database {name}: {}", text(&e)));
         Db {
@@ -31,6 +35,16 @@ impl Db {
         &self.name
     }
 
+    /// The server's port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The URL by another port, that of whatever stands in front of the server.
+    pub fn url_at(&self, port: u16) -> String {
+        url(port, &self.name)
+    }
+
     /// The URL straight to the server.
     pub fn url(&self) -> String {
         url(self.port, &self.name)
@@ -38,12 +52,17 @@ impl Db {
 
     /// The URL through a proxy.
     pub fn url_via(&self, proxy: &Proxy) -> String {
-        url(proxy.port(), &self.name)
+        self.url_at(proxy.port())
     }
 
     /// A new connection, straight to the server.
     pub async fn client(&self) -> Client {
         connect(&self.url()).await
+    }
+
+    /// Drops it from the server and waits until it is gone; dropping the value alone does not wait.
+    pub async fn remove(self) {
+        drop_database(self.port, &self.name).await;
     }
 
     /// Runs one or several statements; panics if one fails.
@@ -91,17 +110,17 @@ impl Db {
 impl Drop for Db {
     fn drop(&mut self) {
         let (port, name) = (self.port, self.name.clone());
-        services::runtime().spawn(async move {
-            if let Ok((client, connection)) =
-                tokio_postgres::connect(&url(port, "postgres"), NoTls).await
-            {
-                tokio::spawn(connection);
-                // Space is all that is at stake: the whole server goes at the end of the run.
-                let _dropped = client
-                    .batch_execute(&format!("DROP DATABASE IF EXISTS \"{name}\" WITH (FORCE)"))
-                    .await;
-            }
-        });
+        services::runtime().spawn(async move { drop_database(port, &name).await });
+    }
+}
+
+/// Space is all that is at stake: the whole server goes at the end of the run.
+async fn drop_database(port: u16, name: &str) {
+    if let Ok((client, connection)) = tokio_postgres::connect(&url(port, "postgres"), NoTls).await {
+        tokio::spawn(connection);
+        let _dropped = client
+            .batch_execute(&format!("DROP DATABASE IF EXISTS \"{name}\" WITH (FORCE)"))
+            .await;
     }
 }
 

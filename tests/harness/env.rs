@@ -12,6 +12,7 @@ use crate::db::Db;
 use crate::host::{Consumer, HostBuilder, HostConfig, Output};
 use crate::kafka::Kafka;
 use crate::proxy::Proxy;
+use crate::server::Server;
 use crate::services::{Services, services};
 use crate::{host, paths};
 
@@ -29,6 +30,12 @@ pub struct TestEnv {
 
 /// Starts the run's servers if nobody has, and makes a test its own world.
 pub async fn test_env(name: &str) -> TestEnv {
+    test_env_on(name, None, None).await
+}
+
+/// The same, with the database on another server than the run's, or as a copy of the database `template` there, which
+/// nobody may be connected to.
+pub async fn test_env_on(name: &str, server: Option<&Server>, template: Option<&str>) -> TestEnv {
     let services = match tokio::task::spawn_blocking(services).await {
         Ok(services) => services,
         Err(e) => panic!("the tests' servers did not start: {e}"),
@@ -39,8 +46,9 @@ pub async fn test_env(name: &str) -> TestEnv {
         .tempdir_in(paths::run_dir());
     // PostgreSQL cuts names at 63 bytes.
     let database = format!("t_{}", &suffix[suffix.len().saturating_sub(60)..]);
+    let port = server.map_or(services.pg_port, Server::port);
     TestEnv {
-        db: Db::create(services.pg_port, &database).await,
+        db: Db::create(port, &database, template).await,
         kafka: Kafka::new(&services.kafka),
         suffix,
         dir: dir.unwrap_or_else(|e| panic!("cannot make the test's directory: {e}")),
@@ -101,7 +109,7 @@ impl TestEnv {
 
     /// A fault proxy in front of PostgreSQL.
     pub async fn pg_proxy(&self) -> Proxy {
-        Proxy::start(SocketAddr::from(([127, 0, 0, 1], self.services.pg_port))).await
+        Proxy::start(SocketAddr::from(([127, 0, 0, 1], self.db.port()))).await
     }
 
     /// A fault proxy whose address the broker advertises to whoever comes through it. Waits for its turn.

@@ -1,9 +1,9 @@
-//! One PostgreSQL from the system's binaries, durable as in production (fsync on).
+//! A PostgreSQL from the system's binaries, durable as in production (fsync on).
 
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use nix::unistd::{User, geteuid};
@@ -11,24 +11,38 @@ use nix::unistd::{User, geteuid};
 use crate::wait::wait_blocking;
 use crate::{paths, ports, reaper};
 
+/// What sets a server apart from the others of a run.
+#[derive(Clone, Debug, Default)]
+pub struct ServerSpec {
+    /// Names its directory and log; unique in a run.
+    pub name: String,
+    /// Settings beside the usual ones, `name=value`.
+    pub settings: Vec<String>,
+    /// Environment variables of the server's processes.
+    pub env: Vec<(String, String)>,
+}
+
 /// A running server.
 pub(crate) struct Postgres {
     pub(crate) port: u16,
+    pub(crate) child: Child,
 }
 
 impl Postgres {
-    pub(crate) fn start() -> Result<Self, String> {
+    pub(crate) fn start(spec: &ServerSpec) -> Result<Self, String> {
         let bin = binaries()?;
-        let dir = paths::run_dir().join("postgres");
+        let dir = paths::run_dir().join(&spec.name);
         paths::make_dir(&dir);
         let owner = owner(&dir)?;
         init(&bin, &dir, owner.as_ref())?;
         let port = ports::free(1)[0];
-        let log = paths::run_dir().join("postgres.log");
+        let log = dir.with_extension("log");
         let mut child = command(&bin.join("postgres"), owner.as_ref())
+            .envs(spec.env.iter().cloned())
             .arg("-D")
             .arg(dir.join("data"))
             .args(settings(port).iter().flat_map(|s| ["-c", s.as_str()]))
+            .args(spec.settings.iter().flat_map(|s| ["-c", s.as_str()]))
             .stderr(create(&log)?)
             .stdout(Stdio::null())
             .process_group(0)
@@ -48,7 +62,7 @@ impl Postgres {
                 }
             },
         )?;
-        Ok(Postgres { port })
+        Ok(Postgres { port, child })
     }
 }
 

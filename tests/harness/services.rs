@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 
 use crate::broker::Broker;
 use crate::ports;
-use crate::postgres::Postgres;
+use crate::postgres::{Postgres, ServerSpec};
 use crate::proxy::Proxy;
 
 /// How many tests can be behind a Kafka proxy at the same time; others wait for their turn.
@@ -74,7 +74,12 @@ pub fn services() -> &'static Services {
 
 fn start() -> Result<Services, String> {
     let fronts: Vec<TcpListener> = (0..KAFKA_PROXIES).map(|_| ports::reserve()).collect();
-    let postgres = std::thread::spawn(Postgres::start);
+    let postgres = std::thread::spawn(|| {
+        Postgres::start(&ServerSpec {
+            name: "postgres".to_owned(),
+            ..ServerSpec::default()
+        })
+    });
     let broker = Broker::start(&fronts.iter().map(ports::port).collect::<Vec<_>>())?;
     let postgres = postgres
         .join()
