@@ -42,5 +42,5 @@ fmt: ## format all Rust sources
 demo: build guests ## 2,000 payments with faults and two kills; the books must balance to the cent
 	$(BIN)/demo
 
-bench: build guests ## throughput against PostgreSQL alone and against a native consumer
+bench: build guests ## speed beside PostgreSQL, native consumers and itself; BENCH_SCENARIOS picks some
 	$(BIN)/bench

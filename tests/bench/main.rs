@@ -1,49 +1,49 @@
-//! The benchmark: the host against pgbench's *set* shape and against a native consumer of the same batching.
+//! The benchmark suite: each scenario measures the host beside its own reference, turn by turn, on one clock.
 //!
-//! One partition, the payments workload, preloaded. The three take turns, round after round, each measurement in a
-//! database and a group of its own, on one clock (see `clock`). It asserts no speed: it prints what it measured and
-//! fails only if a measurement's books do not balance.
-//!
-//! `BENCH_RECORDS` (100000), `BENCH_ROUNDS` (3) and `BENCH_PEERS` (`host,pgbench,native`) change its size.
+//! A scenario (`scenario/`) says who takes part, with how many records, under which conditions, and what ratio is to be
+//! reached. Every measurement has a database and a group of its own, and its books are audited. No speed is asserted:
+//! a goal that is missed is printed; only wrong books or a measurement that fails make the exit code 1.
 
 #![expect(
     clippy::print_stdout,
     reason = "a benchmark's result is what it prints"
 )]
 
-mod books;
-mod clock;
-mod host;
-mod machine;
-mod native;
+mod lab;
+mod load;
+mod measure;
 mod options;
 mod peer;
-mod pgbench;
 mod report;
-mod tables;
-mod worker;
-mod workload;
+mod scenario;
 
 use std::process::ExitCode;
 
-use anyhow::Result;
-use tidegate_tests::{TestEnv, test_env};
+use anyhow::{Result, anyhow};
+use clap::Parser;
+use futures_util::FutureExt;
 
+use crate::lab::Lab;
+use crate::measure::machine;
 use crate::options::Options;
-use crate::peer::{Measurement, Peer};
-use crate::workload::Workload;
+use crate::report::Report;
+use crate::scenario::Scenario;
 
-/// Records in one transaction, for all three.
+/// Records in one transaction, for all that batch.
 const BATCH: usize = 500;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> ExitCode {
-    match bench().await {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => {
-            println!("\nFAILED: the books of at least one measurement do not balance (see above).");
-            ExitCode::FAILURE
+    let options = Options::parse();
+    if options.list {
+        for scenario in scenario::all(options.records) {
+            println!("{:<18} {}", scenario.name, scenario.about);
         }
+        return ExitCode::SUCCESS;
+    }
+    match bench(&options).await {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(e) => {
             println!("\nFAILED: {e:#}");
             ExitCode::FAILURE
@@ -51,42 +51,45 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Measures and reports; says whether every measurement's books balance.
-async fn bench() -> Result<bool> {
-    let options = Options::from_env()?;
-    let env = test_env("bench").await;
-    let machine = machine::describe(&env).await?;
-    println!(
-        "{} records, {} rounds; {machine}",
-        options.records, options.rounds
-    );
-    let workload = Workload::new(options.records);
-    let topic = preload(&env, &workload).await;
-    let mut all = Vec::new();
-    for round in 0..options.rounds {
-        for peer in turns(&options.peers, round) {
-            let measured = peer::measure(peer, round, &topic, &workload).await?;
-            println!("{measured}");
-            all.push(measured);
+/// Runs the scenarios and reports; says whether all was measured and every measurement's books balance.
+async fn bench(options: &Options) -> Result<bool> {
+    let chosen = options.chosen()?;
+    let mut lab = Lab::open(options).await?;
+    let machine = machine::describe(lab.env()).await?;
+    println!("{machine}");
+    let mut report = Report::new(options, machine);
+    for scenario in chosen {
+        println!("\n{}: {}", scenario.name, scenario.about);
+        let outcome = guarded(&mut lab, &scenario, &mut report).await;
+        lab.clear();
+        report.end(&scenario, outcome);
+    }
+    report.finish()
+}
+
+/// A scenario that fails, be it by a panic of the harness, is no reason not to run the others.
+async fn guarded(lab: &mut Lab, scenario: &Scenario, report: &mut Report) -> Result<()> {
+    let run = std::panic::AssertUnwindSafe(rounds(lab, scenario, report));
+    match run.catch_unwind().await {
+        Ok(outcome) => outcome,
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|&text| text.to_owned()));
+            Err(anyhow!(text.unwrap_or_else(|| "it panicked".to_owned())))
         }
     }
-    report::finish(&options, &machine, &all)?;
-    Ok(all.iter().all(Measurement::balanced))
 }
 
-/// The order of a round: each round begins with another, so that no one always runs first.
-fn turns(peers: &[Peer], round: usize) -> Vec<Peer> {
-    let mut turns = peers.to_vec();
-    turns.rotate_left(round % peers.len());
-    turns
-}
-
-/// Writes the whole workload to a topic of one partition.
-async fn preload(env: &TestEnv, workload: &Workload) -> String {
-    let topic = env.topic("payments", 1).await;
-    let producer = env.kafka.producer();
-    for records in workload.chunks(10_000) {
-        producer.send(&topic, records).await;
+/// Every contender once a round; each round begins with another, so that no one always runs first.
+async fn rounds(lab: &mut Lab, scenario: &Scenario, report: &mut Report) -> Result<()> {
+    let contenders = scenario.contenders.len();
+    for round in 0..lab.rounds() {
+        for turn in 0..contenders {
+            let index = (round + turn) % contenders;
+            let measured = measure::measure(lab, &scenario.contenders[index], round).await?;
+            println!("  {measured}");
+            report.add(scenario, index, measured);
+        }
     }
-    topic
+    Ok(())
 }

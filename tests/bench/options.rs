@@ -1,53 +1,52 @@
-//! The benchmark's size, from the environment.
+//! What to run, and how large, from arguments or the environment.
 
-use std::str::FromStr;
+use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
+use clap::Parser;
 
-use crate::BATCH;
-use crate::peer::Peer;
+use crate::scenario::{self, Scenario};
 
-/// What to measure.
+/// Measures the host against PostgreSQL's own speed, native consumers and itself under other conditions.
+#[derive(Parser)]
+#[command(name = "bench")]
 pub(crate) struct Options {
-    /// Records of one measurement: a multiple of the batch.
+    /// Scenarios to run; all of them if none is named
+    #[arg(env = "BENCH_SCENARIOS", value_delimiter = ',')]
+    pub(crate) scenarios: Vec<String>,
+    /// List the scenarios and end
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Records of a one-partition measurement; the other sizes follow from it
+    #[arg(long, env = "BENCH_RECORDS", default_value_t = 100_000)]
     pub(crate) records: usize,
-    /// Rounds; each measures every peer once.
+    /// Rounds; each measures every contender of a scenario once
+    #[arg(long, env = "BENCH_ROUNDS", default_value_t = 5)]
     pub(crate) rounds: usize,
-    /// Who takes part.
-    pub(crate) peers: Vec<Peer>,
+    /// A file to lock for each measurement, so that others who lock it keep the machine quiet meanwhile
+    #[arg(long, env = "BENCH_LOCK")]
+    pub(crate) lock: Option<PathBuf>,
 }
 
 impl Options {
-    /// Reads `BENCH_RECORDS`, `BENCH_ROUNDS` and `BENCH_PEERS`.
-    pub(crate) fn from_env() -> Result<Self> {
-        let records = number("BENCH_RECORDS", 100_000)?;
+    /// The scenarios that are asked for, in their own order.
+    pub(crate) fn chosen(&self) -> Result<Vec<Scenario>> {
         ensure!(
-            records >= 4 * BATCH && records.is_multiple_of(BATCH),
-            "BENCH_RECORDS is {records}: give a multiple of {BATCH}, {} or more",
-            4 * BATCH
+            self.records >= 20_000,
+            "{} records are over before the clock has run: give 20000 or more",
+            self.records
         );
-        let rounds = number("BENCH_ROUNDS", 3)?;
-        ensure!(rounds > 0, "BENCH_ROUNDS is 0: give 1 or more");
-        Ok(Self {
-            records,
-            rounds,
-            peers: peers()?,
-        })
+        ensure!(self.rounds > 0, "0 rounds measure nothing: give 1 or more");
+        let mut all = scenario::all(self.records);
+        for name in &self.scenarios {
+            ensure!(
+                all.iter().any(|scenario| scenario.name == name),
+                "there is no scenario {name}: see bench --list"
+            );
+        }
+        if !self.scenarios.is_empty() {
+            all.retain(|scenario| self.scenarios.iter().any(|name| scenario.name == name));
+        }
+        Ok(all)
     }
-}
-
-fn number(name: &str, default: usize) -> Result<usize> {
-    let Ok(text) = std::env::var(name) else {
-        return Ok(default);
-    };
-    usize::from_str(&text).with_context(|| format!("{name} is {text:?}: give a whole number"))
-}
-
-fn peers() -> Result<Vec<Peer>> {
-    let Ok(text) = std::env::var("BENCH_PEERS") else {
-        return Ok(Peer::ALL.to_vec());
-    };
-    text.split(',')
-        .map(|name| Peer::named(name.trim()))
-        .collect()
 }

@@ -1,132 +1,149 @@
-//! Who is measured, and one measurement.
+//! Who is measured: the host, PostgreSQL alone, native consumers. All are started, watched and stopped alike.
 
-use std::fmt;
+pub(crate) mod host;
+pub(crate) mod native;
+pub(crate) mod pgbench;
+mod tables;
 
-use anyhow::{Context, Result, bail};
-use tidegate_tests::{TestEnv, test_env};
+use anyhow::Result;
+use tidegate_tests::TestEnv;
 
-use crate::books::{self, Books};
-use crate::clock::Run;
-use crate::machine;
-use crate::workload::Workload;
-use crate::{host, native, pgbench, tables};
+use crate::load::Load;
+use crate::load::stock::Stock;
+use crate::measure::clock::Progress;
+use crate::scenario::Contender;
 
-/// One of the three.
+/// A kind of peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
-    /// `tidegate run` with the handler `credit-rust`.
-    Host,
-    /// pgbench, the *set* shape, one connection.
-    Pgbench,
-    /// The consumer of `native`: the same batching in plain Rust.
-    Native,
-}
-
-impl Peer {
-    /// All of them, in the order of the report.
-    pub(crate) const ALL: [Peer; 3] = [Peer::Host, Peer::Pgbench, Peer::Native];
-
-    /// Its name in the report.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Peer::Host => "host",
-            Peer::Pgbench => "pgbench",
-            Peer::Native => "native",
-        }
-    }
-
-    /// The peer of that name.
-    pub(crate) fn named(name: &str) -> Result<Self> {
-        match Self::ALL.into_iter().find(|peer| peer.name() == name) {
-            Some(peer) => Ok(peer),
-            None => bail!("BENCH_PEERS names {name:?}: there are host, pgbench and native"),
-        }
-    }
+    /// `tidegate run`.
+    Host(host::Setting),
+    /// pgbench, the *set* shape.
+    Pgbench {
+        /// Connections, on accounts of their own.
+        connections: usize,
+    },
+    /// The host's batching in plain Rust, a connection a partition.
+    NativeBatch,
+    /// One transaction a record, as the usual article about the inbox has it, a connection a partition.
+    NativeRecord {
+        /// Records of the topic to handle: it is slower than the others.
+        records: usize,
+    },
 }
 
 /// What one peer is given to do.
 pub(crate) struct Job<'a> {
     /// Its own database and names.
     pub(crate) env: &'a TestEnv,
-    /// The preloaded topic.
-    pub(crate) topic: &'a str,
-    /// Records to handle.
-    pub(crate) records: usize,
+    /// The topic.
+    pub(crate) stock: &'a Stock,
+    /// What the topic holds.
+    pub(crate) load: Load,
+    /// Where each partition's part ends.
+    pub(crate) ends: Vec<i64>,
+    /// The way to the database.
+    pub(crate) url: String,
 }
 
-/// One peer's turn in one round.
-pub(crate) struct Measurement {
-    /// Who.
-    pub(crate) peer: Peer,
-    /// Which round, from 0.
-    pub(crate) round: usize,
-    /// Median time of an fdatasync of 8 KiB just before, in milliseconds.
-    pub(crate) fdatasync_ms: f64,
-    /// The load average of one minute just before: what ran a moment ago counts too, so 0 is not to be had.
-    pub(crate) load: f64,
-    /// What was counted and how long it took.
-    pub(crate) run: Run,
-    /// What the tables say afterwards.
-    pub(crate) books: Books,
-}
+impl<'a> Job<'a> {
+    /// A contender's part of the topic.
+    pub(crate) fn new(env: &'a TestEnv, stock: &'a Stock, contender: &Contender) -> Self {
+        let mut ends = stock.payments.ends();
+        if let Peer::NativeRecord { records } = contender.peer {
+            let share = i64::try_from(records / ends.len()).unwrap_or(i64::MAX);
+            ends.iter_mut().for_each(|end| *end = share.min(*end));
+        }
+        Self {
+            env,
+            stock,
+            load: contender.load,
+            ends,
+            url: env.db.url(),
+        }
+    }
 
-impl Measurement {
-    /// Whether the effect in the database is exactly what it had to be.
-    pub(crate) fn balanced(&self) -> bool {
-        self.books.balanced()
+    /// Records in all.
+    pub(crate) fn end(&self) -> i64 {
+        self.ends.iter().sum()
+    }
+
+    /// Leaves nothing for the server to catch up with while the clock runs.
+    pub(crate) async fn settle(&self) {
+        self.env.db.exec("VACUUM (ANALYZE)").await;
+        self.env.db.exec("CHECKPOINT").await;
     }
 }
 
-impl fmt::Display for Measurement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "round {} {:<8} {:>8.0} records/s ({} in {:.2} s, {:.0} a transaction) fdatasync {:.2} ms, load {:.1}; {}",
-            self.round + 1,
-            self.peer.name(),
-            self.run.rate(),
-            self.run.records,
-            self.run.seconds,
-            self.books.mean_batch(),
-            self.fdatasync_ms,
-            self.load,
-            self.books
-        )
+impl Peer {
+    /// Makes the tables.
+    pub(crate) async fn prepare(self, job: &Job<'_>) -> Result<()> {
+        job.env.db.exec(&job.load.work.tables()).await;
+        match self {
+            Peer::Host(_) => host::migrate(job).await,
+            _ => {
+                tables::create(&job.env.db, job.load.partitions).await;
+                Ok(())
+            }
+        }
+    }
+
+    /// Starts it.
+    pub(crate) async fn start(self, job: &Job<'_>) -> Result<Running> {
+        Ok(match self {
+            Peer::Host(setting) => Running::Host(host::start(job, setting).await),
+            Peer::Pgbench { connections } => {
+                Running::Pgbench(pgbench::Pgbench::start(job, connections).await?)
+            }
+            Peer::NativeBatch => Running::Native(native::Native::batches(job).await?),
+            Peer::NativeRecord { .. } => Running::Native(native::Native::records(job)?),
+        })
     }
 }
 
-/// Gives `peer` a fresh database and group, lets it work and audits what it did.
-pub(crate) async fn measure(
-    peer: Peer,
-    round: usize,
-    topic: &str,
-    workload: &Workload,
-) -> Result<Measurement> {
-    let env = test_env(&format!("bench_{}_{}", peer.name(), round + 1)).await;
-    tables::create(&env.db).await;
-    let fdatasync_ms = machine::fdatasync_ms(env.dir()).await?;
-    let load = machine::load();
-    let job = Job {
-        env: &env,
-        topic,
-        records: workload.len(),
-    };
-    let run = match peer {
-        Peer::Host => host::run(&job).await,
-        Peer::Pgbench => pgbench::run(&job).await,
-        Peer::Native => native::run(&job).await,
-    };
-    let run = run.with_context(|| format!("{} in round {}", peer.name(), round + 1))?;
-    let expected = match peer {
-        Peer::Pgbench => pgbench::total(workload.len())?,
-        Peer::Host | Peer::Native => workload.total(),
-    };
-    Ok(Measurement {
-        peer,
-        round,
-        fdatasync_ms,
-        load,
-        run,
-        books: books::audit(&env.db, peer, workload.len(), expected).await?,
-    })
+/// A peer at work.
+pub(crate) enum Running {
+    /// Processes of the host.
+    Host(host::Hosts),
+    /// pgbench.
+    Pgbench(pgbench::Pgbench),
+    /// Tasks and threads of this process.
+    Native(native::Native),
+}
+
+impl Running {
+    /// Where it shows how far it has come.
+    pub(crate) fn progress(&self) -> Progress {
+        match self {
+            Running::Host(_) => host::PROGRESS,
+            Running::Pgbench(_) => tables::PROGRESS,
+            Running::Native(native) => native.progress(),
+        }
+    }
+
+    /// Says why it has ended before its time, if it has.
+    pub(crate) fn alive(&mut self) -> Result<()> {
+        match self {
+            Running::Host(hosts) => hosts.alive(),
+            Running::Pgbench(pgbench) => pgbench.alive(),
+            Running::Native(native) => native.alive(),
+        }
+    }
+
+    /// The host's processes; none for the others.
+    pub(crate) fn pids(&self) -> Vec<i32> {
+        match self {
+            Running::Host(hosts) => hosts.pids(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Ends it in order; where the clock gave up, `finished` is false and it is cut off.
+    pub(crate) async fn stop(self, finished: bool) -> Result<()> {
+        match self {
+            Running::Host(hosts) => hosts.stop().await,
+            Running::Pgbench(pgbench) => pgbench.stop(finished).await,
+            Running::Native(native) => native.stop(finished).await,
+        }
+    }
 }

@@ -1,19 +1,13 @@
 //! What it ran on: without that a number of records a second says nothing.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{Seek, Write};
-use std::path::Path;
-use std::time::Instant;
 
 use anyhow::{Context, Result};
 use tidegate_tests::TestEnv;
 use tokio::process::Command;
 
-use crate::{pgbench, report};
-
-/// Syncs of one probe.
-const SYNCS: usize = 100;
+use crate::peer::pgbench;
+use crate::report;
 
 /// The machine and what runs on it.
 pub(crate) struct Machine {
@@ -102,25 +96,4 @@ pub(crate) fn load() -> f64 {
         .next()
         .and_then(|load| load.parse().ok())
         .unwrap_or(0.0)
-}
-
-/// The median time of an fdatasync after 8 KiB, in milliseconds, on the disk that holds `dir`.
-pub(crate) async fn fdatasync_ms(dir: &Path) -> Result<f64> {
-    let file = dir.join("fdatasync.probe");
-    tokio::task::spawn_blocking(move || probe(&file)).await?
-}
-
-fn probe(path: &Path) -> Result<f64> {
-    let mut file = File::create(path)?;
-    let page = [b'x'; 8192];
-    let mut times = Vec::with_capacity(SYNCS);
-    for _ in 0..SYNCS {
-        file.rewind()?;
-        file.write_all(&page)?;
-        let began = Instant::now();
-        file.sync_data()?;
-        times.push(began.elapsed().as_secs_f64() * 1_000.0);
-    }
-    std::fs::remove_file(path)?;
-    Ok(report::Spread::of(times).median)
 }

@@ -1,0 +1,107 @@
+//! The host as anybody runs it: the real binary, an example handler, one consumer.
+
+use anyhow::{Result, ensure};
+use tidegate_tests::{Consumer, Host, HostConfig};
+
+use crate::BATCH;
+use crate::measure::clock::Progress;
+use crate::peer::Job;
+
+/// Records committed, over all partitions.
+pub(crate) const PROGRESS: Progress =
+    Progress::Table("SELECT sum(next_offset)::bigint FROM tidegate.progress");
+
+/// The consumer's name, in every measurement: events that are in the inbox beforehand bear it too.
+pub(crate) const CONSUMER: &str = "bench";
+
+/// How the host runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Setting {
+    /// Processes, in one group.
+    pub(crate) processes: usize,
+    /// Time between two rounds of pruning.
+    pub(crate) prune_interval: &'static str,
+}
+
+impl Setting {
+    /// One process, every setting at its default.
+    pub(crate) const DEFAULT: Self = Self {
+        processes: 1,
+        prune_interval: "1m",
+    };
+}
+
+/// Brings the schema up to date, so that no measurement begins with it.
+pub(crate) async fn migrate(job: &Job<'_>) -> Result<()> {
+    let config = job.env.config().postgres(&job.env.db.url());
+    let config = config.consumer(consumer(job).await);
+    let migrated = job.env.cli(&["migrate"], &config).await;
+    ensure!(
+        migrated.code == 0,
+        "tidegate migrate failed: {}",
+        migrated.stderr
+    );
+    Ok(())
+}
+
+/// Starts the processes.
+pub(crate) async fn start(job: &Job<'_>, setting: Setting) -> Hosts {
+    let config = config(job, setting).await;
+    let mut hosts = Vec::new();
+    for _ in 0..setting.processes {
+        let host = job.env.host(config.clone()).args(&["run"]);
+        hosts.push(host.start().await);
+    }
+    Hosts(hosts)
+}
+
+/// A session as long as a busy machine needs; everything else is the default.
+async fn config(job: &Job<'_>, setting: Setting) -> HostConfig {
+    let config = job.env.config().postgres(&job.url);
+    let config = config.librdkafka("session.timeout.ms", "10000");
+    let config = config.set("postgres", "prune_interval", setting.prune_interval);
+    config.consumer(consumer(job).await)
+}
+
+async fn consumer(job: &Job<'_>) -> Consumer {
+    let consumer = job
+        .env
+        .consumer(&job.stock.topic, job.load.work.guest())
+        .await;
+    let consumer = consumer.set("name", CONSUMER).group(&job.env.unique("g"));
+    consumer.batch("max_records", BATCH)
+}
+
+/// The processes at work.
+pub(crate) struct Hosts(Vec<Host>);
+
+impl Hosts {
+    /// Their numbers.
+    pub(crate) fn pids(&self) -> Vec<i32> {
+        self.0.iter().map(Host::pid).collect()
+    }
+
+    /// Shows the log of one that has ended by itself.
+    pub(crate) fn alive(&self) -> Result<()> {
+        let ended = self.0.iter().find(|host| !host.is_running());
+        ensure!(
+            ended.is_none(),
+            "the host ended by itself:\n{}",
+            ended.map(Host::log).unwrap_or_default()
+        );
+        Ok(())
+    }
+
+    /// Stops each in order.
+    pub(crate) async fn stop(self) -> Result<()> {
+        for host in &self.0 {
+            let code = host.terminate().await;
+            ensure!(
+                code == 0,
+                "the host ended with code {code} on SIGTERM:\n{}",
+                host.log()
+            );
+        }
+        Ok(())
+    }
+}
