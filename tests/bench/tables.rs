@@ -23,7 +23,7 @@ CREATE TABLE peer.processed_events (
     "offset" bigint NOT NULL,
     outcome text NOT NULL,
     module_digest bytea,
-    PRIMARY KEY (consumer_name, scope, event_id)
+    PRIMARY KEY (event_id, scope, consumer_name)
 );
 CREATE INDEX ON peer.processed_events (processed_until);
 CREATE TABLE peer.progress (next_offset bigint NOT NULL) WITH (fillfactor = 50);
