@@ -11,7 +11,7 @@ use tidegate_core::record::TopicPartition;
 use crate::kafka::{Consumer, KafkaError};
 
 /// The shortest time between two commits of a busy partition, and after a commit that failed.
-const PACE: Duration = Duration::from_millis(200);
+const PACE: Duration = Duration::from_millis(500);
 const PACE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 /// A partition's offset commits.
