@@ -5,11 +5,12 @@ use tokio_postgres::{Client, Error, NoTls, SimpleQueryMessage};
 use crate::proxy::Proxy;
 use crate::services;
 
-/// One database; dropped from the server when the test lets go of it.
+/// One database; dropped from the server when the test lets go of it, unless it is to be kept.
 pub struct Db {
     name: String,
     port: u16,
     client: Client,
+    kept: bool,
 }
 
 impl Db {
@@ -27,6 +28,7 @@ impl Db {
             name: name.to_owned(),
             port,
             client: connect(&url(port, name)).await,
+            kept: false,
         }
     }
 
@@ -58,6 +60,12 @@ impl Db {
     /// A new connection, straight to the server.
     pub async fn client(&self) -> Client {
         connect(&self.url()).await
+    }
+
+    /// Lets go of it and leaves it on the server, for copies to be made; answers its name.
+    pub fn keep(mut self) -> String {
+        self.kept = true;
+        self.name.clone()
     }
 
     /// Drops it from the server and waits until it is gone; dropping the value alone does not wait.
@@ -109,6 +117,9 @@ impl Db {
 
 impl Drop for Db {
     fn drop(&mut self) {
+        if self.kept {
+            return;
+        }
         let (port, name) = (self.port, self.name.clone());
         services::runtime().spawn(async move { drop_database(port, &name).await });
     }
