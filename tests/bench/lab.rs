@@ -1,21 +1,29 @@
 //! What the measurements share: servers, preloaded topics, databases to copy, the lock on the machine.
 
+pub(crate) mod link;
+mod seeds;
+mod servers;
+
 use std::collections::HashMap;
 use std::fs::File;
 use std::rc::Rc;
 
 use anyhow::{Context, Result};
-use tidegate_tests::{TestEnv, test_env};
+use tidegate_tests::{Server, TestEnv, test_env, test_env_on};
 
 use crate::load::Load;
 use crate::load::stock::Stock;
 use crate::options::Options;
+use crate::scenario::Contender;
+use crate::site::{Seed, ServerKind};
 
 /// Shared by the whole run.
 pub(crate) struct Lab {
     env: TestEnv,
     rounds: usize,
     stocks: HashMap<Load, Rc<Stock>>,
+    servers: HashMap<ServerKind, Server>,
+    seeds: HashMap<Seed, String>,
     lock: Option<File>,
 }
 
@@ -28,6 +36,8 @@ impl Lab {
             env: test_env("bench").await,
             rounds: options.rounds,
             stocks: HashMap::new(),
+            servers: HashMap::new(),
+            seeds: HashMap::new(),
         })
     }
 
@@ -52,6 +62,28 @@ impl Lab {
         stock
     }
 
+    /// An empty topic for a load that a measurement of its own will write at its pace.
+    pub(crate) async fn paced(&self, load: &Load, round: usize) -> Rc<Stock> {
+        let name = format!("paced-{round}-{:08x}", fastrand::u32(..));
+        Rc::new(Stock::empty(&self.env, &name, load).await)
+    }
+
+    /// A database of a measurement's own, on the server and with the inbox that the contender asks for.
+    pub(crate) async fn site(&mut self, contender: &Contender, stock: &Stock) -> Result<TestEnv> {
+        let site = contender.site;
+        if !self.servers.contains_key(&site.server)
+            && let Some(server) = servers::start(site.server, &self.env).await?
+        {
+            self.servers.insert(site.server, server);
+        }
+        if site.seed != Seed::Nothing && !self.seeds.contains_key(&site.seed) {
+            let made = seeds::make(site.seed, contender, stock).await?;
+            self.seeds.insert(site.seed, made);
+        }
+        let template = self.seeds.get(&site.seed).map(String::as_str);
+        Ok(test_env_on("bench", self.servers.get(&site.server), template).await)
+    }
+
     /// Waits until nobody else holds the machine, and holds it until the answer is dropped.
     pub(crate) fn hold(&self) -> Result<Option<Quiet>> {
         let Some(file) = &self.lock else {
@@ -63,7 +95,13 @@ impl Lab {
     }
 
     /// Lets go of what only one scenario needs.
-    pub(crate) fn clear(&mut self) {}
+    pub(crate) async fn clear(&mut self) {
+        self.servers.clear();
+        for (_, name) in self.seeds.drain() {
+            let drop = format!("DROP DATABASE \"{name}\" WITH (FORCE)");
+            self.env.db.exec(&drop).await;
+        }
+    }
 }
 
 /// The machine is ours.

@@ -44,6 +44,30 @@ impl Load {
         Self { work, ..self }
     }
 
+    /// With accounts that the partitions share.
+    pub(crate) fn shared_accounts(self) -> Self {
+        Self {
+            shared_accounts: true,
+            ..self
+        }
+    }
+
+    /// With so many of 100 records that are to be rejected.
+    pub(crate) fn poison(self, poison_percent: u32) -> Self {
+        Self {
+            poison_percent,
+            ..self
+        }
+    }
+
+    /// With values of about this size.
+    pub(crate) fn value_bytes(self, value_bytes: usize) -> Self {
+        Self {
+            value_bytes,
+            ..self
+        }
+    }
+
     /// The same in more partitions.
     pub(crate) fn partitions(self, partitions: i32) -> Self {
         Self { partitions, ..self }

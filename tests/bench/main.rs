@@ -9,6 +9,7 @@
     reason = "a benchmark's result is what it prints"
 )]
 
+mod delay;
 mod lab;
 mod load;
 mod measure;
@@ -16,6 +17,7 @@ mod options;
 mod peer;
 mod report;
 mod scenario;
+mod site;
 
 use std::process::ExitCode;
 
@@ -61,7 +63,7 @@ async fn bench(options: &Options) -> Result<bool> {
     for scenario in chosen {
         println!("\n{}: {}", scenario.name, scenario.about);
         let outcome = guarded(&mut lab, &scenario, &mut report).await;
-        lab.clear();
+        lab.clear().await;
         report.end(&scenario, outcome);
     }
     report.finish()

@@ -22,6 +22,8 @@ pub(crate) enum Peer {
     Pgbench {
         /// Connections, on accounts of their own.
         connections: usize,
+        /// Records to make up, for it is faster than the others: whole batches on every connection.
+        records: usize,
     },
     /// The host's batching in plain Rust, a connection a partition.
     NativeBatch,
@@ -40,7 +42,7 @@ pub(crate) struct Job<'a> {
     pub(crate) stock: &'a Stock,
     /// What the topic holds.
     pub(crate) load: Load,
-    /// Where each partition's part ends.
+    /// Where each partition's part ends; pgbench, which reads no topic, has one end for all.
     pub(crate) ends: Vec<i64>,
     /// The way to the database.
     pub(crate) url: String,
@@ -48,18 +50,27 @@ pub(crate) struct Job<'a> {
 
 impl<'a> Job<'a> {
     /// A contender's part of the topic.
-    pub(crate) fn new(env: &'a TestEnv, stock: &'a Stock, contender: &Contender) -> Self {
+    pub(crate) fn new(
+        env: &'a TestEnv,
+        stock: &'a Stock,
+        contender: &Contender,
+        url: String,
+    ) -> Self {
         let mut ends = stock.payments.ends();
-        if let Peer::NativeRecord { records } = contender.peer {
-            let share = i64::try_from(records / ends.len()).unwrap_or(i64::MAX);
-            ends.iter_mut().for_each(|end| *end = share.min(*end));
+        match contender.peer {
+            Peer::NativeRecord { records } => {
+                let share = count(records / ends.len());
+                ends.iter_mut().for_each(|end| *end = share.min(*end));
+            }
+            Peer::Pgbench { records, .. } => ends = vec![count(records)],
+            Peer::Host(_) | Peer::NativeBatch => {}
         }
         Self {
             env,
             stock,
             load: contender.load,
             ends,
-            url: env.db.url(),
+            url,
         }
     }
 
@@ -75,6 +86,10 @@ impl<'a> Job<'a> {
     }
 }
 
+fn count(records: usize) -> i64 {
+    i64::try_from(records).unwrap_or(i64::MAX)
+}
+
 impl Peer {
     /// Makes the tables.
     pub(crate) async fn prepare(self, job: &Job<'_>) -> Result<()> {
@@ -88,11 +103,19 @@ impl Peer {
         }
     }
 
+    /// Its inbox.
+    pub(crate) fn inbox(self) -> &'static str {
+        match self {
+            Peer::Host(_) => "tidegate.processed_events",
+            _ => "peer.processed_events",
+        }
+    }
+
     /// Starts it.
     pub(crate) async fn start(self, job: &Job<'_>) -> Result<Running> {
         Ok(match self {
             Peer::Host(setting) => Running::Host(host::start(job, setting).await),
-            Peer::Pgbench { connections } => {
+            Peer::Pgbench { connections, .. } => {
                 Running::Pgbench(pgbench::Pgbench::start(job, connections).await?)
             }
             Peer::NativeBatch => Running::Native(native::Native::batches(job).await?),

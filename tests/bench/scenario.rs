@@ -1,6 +1,10 @@
 //! The scenarios: who is measured beside whom, and what is to be reached.
 
+mod conditions;
 mod handlers;
+mod latency;
+mod memory;
+mod processes;
 mod throughput;
 
 use std::fmt;
@@ -9,6 +13,7 @@ use crate::load::Load;
 use crate::measure::Task;
 use crate::peer::Peer;
 use crate::peer::host::Setting;
+use crate::site::Site;
 
 /// The host, every setting at its default.
 const HOST: Peer = Peer::Host(Setting::DEFAULT);
@@ -36,6 +41,8 @@ pub(crate) struct Contender {
     pub(crate) task: Task,
     /// What it handles.
     pub(crate) load: Load,
+    /// Under which conditions.
+    pub(crate) site: Site,
 }
 
 /// A line of the report.
@@ -59,6 +66,13 @@ pub(crate) enum Goal {
         /// To be aimed at.
         aim: f64,
     },
+    /// This much or less.
+    AtMost {
+        /// To be reached.
+        goal: f64,
+        /// To be aimed at.
+        aim: f64,
+    },
 }
 
 impl Goal {
@@ -66,11 +80,15 @@ impl Goal {
     pub(crate) fn verdict(self, value: f64) -> &'static str {
         let (reached, aimed) = match self {
             Goal::AtLeast { goal, aim } => (value >= goal, value >= aim),
+            Goal::AtMost { goal, aim } => (value <= goal, value <= aim),
         };
         match (reached, aimed) {
             (_, true) => "aim reached",
             (true, false) => "reached",
-            (false, false) => "below",
+            (false, false) => match self {
+                Goal::AtLeast { .. } => "below",
+                Goal::AtMost { .. } => "above",
+            },
         }
     }
 }
@@ -79,6 +97,7 @@ impl fmt::Display for Goal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Goal::AtLeast { goal, aim } => write!(f, "at least {goal}, aim {aim}"),
+            Goal::AtMost { goal, aim } => write!(f, "at most {goal}, aim {aim}"),
         }
     }
 }
@@ -102,17 +121,46 @@ impl Scenario {
             }],
         }
     }
+
+    /// Each but the first beside the first, with nothing to reach.
+    fn beside_the_first(
+        (name, about): (&'static str, &'static str),
+        contenders: Vec<Contender>,
+    ) -> Self {
+        let others = 1..contenders.len();
+        let comparisons = others.map(|of| Comparison {
+            of,
+            to: Some(0),
+            goal: None,
+        });
+        Self {
+            name,
+            about,
+            comparisons: comparisons.collect(),
+            contenders,
+        }
+    }
 }
 
 impl Contender {
-    /// Records a second of a preloaded topic.
-    fn rate(label: &'static str, peer: Peer, load: Load) -> Self {
+    fn new(label: &'static str, peer: Peer, task: Task, load: Load) -> Self {
         Self {
             label,
             peer,
-            task: Task::Rate,
+            task,
             load,
+            site: Site::PLAIN,
         }
+    }
+
+    /// Records a second of a preloaded topic.
+    fn rate(label: &'static str, peer: Peer, load: Load) -> Self {
+        Self::new(label, peer, Task::Rate, load)
+    }
+
+    /// The same under other conditions.
+    fn on(self, site: Site) -> Self {
+        Self { site, ..self }
     }
 }
 
@@ -120,12 +168,21 @@ fn at_least(goal: f64, aim: f64) -> Option<Goal> {
     Some(Goal::AtLeast { goal, aim })
 }
 
+fn at_most(goal: f64, aim: f64) -> Option<Goal> {
+    Some(Goal::AtMost { goal, aim })
+}
+
 /// All of them; `records` is the size of a one-partition measurement.
 pub(crate) fn all(records: usize) -> Vec<Scenario> {
-    [throughput::scenarios(records), handlers::scenarios(records)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let families: [fn(usize) -> Vec<Scenario>; 6] = [
+        throughput::scenarios,
+        conditions::scenarios,
+        latency::scenarios,
+        memory::scenarios,
+        handlers::scenarios,
+        processes::scenarios,
+    ];
+    families.iter().flat_map(|family| family(records)).collect()
 }
 
 /// About this many records: whole batches of eight partitions.

@@ -48,15 +48,13 @@ impl fmt::Display for Books {
 
 /// Reads them; `processed_at` is the transaction's own time, so its distinct values count transactions.
 pub(crate) async fn audit(job: &Job<'_>, peer: Peer) -> Result<Books> {
-    let (inbox, letters) = match peer {
-        Peer::Host(_) => (
-            "tidegate.processed_events",
-            "SELECT count(*) FROM tidegate.dead_letters",
-        ),
-        _ => ("peer.processed_events", "SELECT 0"),
+    let letters = match peer {
+        Peer::Host(_) => "SELECT count(*) FROM tidegate.dead_letters",
+        _ => "SELECT 0",
     };
     let counts = format!(
-        "SELECT count(*), count(DISTINCT processed_at) FROM {inbox} WHERE topic = '{}'",
+        "SELECT count(*), count(DISTINCT processed_at) FROM {} WHERE topic = '{}'",
+        peer.inbox(),
         job.stock.topic
     );
     let row = job.env.db.client().await.query_one(&counts, &[]).await?;
@@ -76,7 +74,7 @@ pub(crate) async fn audit(job: &Job<'_>, peer: Peer) -> Result<Books> {
 async fn expected(job: &Job<'_>, peer: Peer) -> Result<Totals> {
     let payments = &job.stock.payments;
     match peer {
-        Peer::Pgbench { connections } => pgbench::totals(job, connections),
+        Peer::Pgbench { connections, .. } => pgbench::totals(job, connections),
         Peer::NativeBatch | Peer::NativeRecord { .. } => Ok(payments.totals(&job.ends)),
         Peer::Host(_) => {
             let positions = "SELECT next_offset FROM tidegate.progress ORDER BY partition";

@@ -1,14 +1,14 @@
-//! One clock for all: it runs while a peer is between the first tenth and the last twentieth of its records.
+//! One clock for all: it runs while a peer is between two marks on its way through the records.
 //!
-//! Starting a process, loading a module, joining a group and preparing the first statements are outside, and so is the
-//! end, where some partitions are done and others not. Progress is looked at every 20 ms; both ends are seen late by
-//! half of that on average, which cancels out.
+//! Before the first mark lie starting a process, loading a module, joining a group and preparing statements; after the
+//! second the end, where some partitions are done and others not. Progress is looked at every 20 ms; both marks are seen
+//! late by half of that on average, which cancels out.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use tidegate_tests::Db;
 use tokio::time::MissedTickBehavior;
 use tokio_postgres::{Client, Statement};
@@ -16,10 +16,10 @@ use tokio_postgres::{Client, Statement};
 const STEP: Duration = Duration::from_millis(20);
 
 /// The longest time without any progress.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(45);
 
 /// The longest time of a measurement: what is slower is stopped, and its rate so far counts.
-const LIMIT: Duration = Duration::from_secs(120);
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 /// Where a peer shows how many records it has committed.
 #[derive(Clone)]
@@ -37,6 +37,8 @@ pub(crate) struct Run {
     pub(crate) records: i64,
     /// How long it ran.
     pub(crate) seconds: f64,
+    /// Whether it was cut short.
+    pub(crate) cut: bool,
 }
 
 impl Run {
@@ -67,6 +69,20 @@ impl Gauge {
     }
 }
 
+/// The part of the way that counts, in percent of the records.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    from: i64,
+    to: i64,
+}
+
+impl Window {
+    /// All but the start and the end.
+    pub(crate) const MOST: Self = Self { from: 10, to: 95 };
+    /// From the middle to the end.
+    pub(crate) const SECOND_HALF: Self = Self { from: 50, to: 95 };
+}
+
 /// What to look at, and how far it has to come.
 pub(crate) struct Course {
     gauge: Gauge,
@@ -74,6 +90,7 @@ pub(crate) struct Course {
     end: i64,
 }
 
+/// Records committed, and when that was seen.
 type Mark = (i64, Instant);
 
 impl Course {
@@ -91,29 +108,69 @@ impl Course {
     }
 
     /// Watches to the end; `alive` says why a peer that has died did.
-    pub(crate) async fn time(&self, mut alive: impl FnMut() -> Result<()>) -> Result<Run> {
-        let (from, to) = (self.end / 10, self.end * 19 / 20);
+    pub(crate) async fn time(
+        &self,
+        window: Window,
+        mut alive: impl FnMut() -> Result<()>,
+    ) -> Result<Run> {
+        let (from, to) = (self.end * window.from / 100, self.end * window.to / 100);
+        let limit = Instant::now() + LIMIT;
+        let began: Mark = (self.gauge.read().await?, Instant::now());
+        let first = self.until(from, limit, &mut alive).await?;
+        let last = self.until(to, limit, &mut alive).await?;
+        let all = self.until(self.end, limit, &mut alive).await?;
+        let cut = all.0 < self.end;
+        // Where not even the first mark was reached, all of the time counts.
+        let first = if first.0 < from { began } else { first };
+        ensure!(
+            last.0 > first.0,
+            "stands at {} of {} records: too slow, or too few of them for the clock (--records)",
+            last.0,
+            self.end
+        );
+        Ok(Run {
+            records: last.0 - first.0,
+            seconds: (last.1 - first.1).as_secs_f64(),
+            cut,
+        })
+    }
+
+    /// Waits until this many records are committed.
+    pub(crate) async fn reach(
+        &self,
+        records: i64,
+        mut alive: impl FnMut() -> Result<()>,
+    ) -> Result<()> {
+        let limit = Instant::now() + LIMIT;
+        let (reached, _) = self.until(records, limit, &mut alive).await?;
+        ensure!(
+            reached >= records,
+            "too slow: {reached} of {records} records after {LIMIT:?}"
+        );
+        Ok(())
+    }
+
+    /// The first sight of `target` or more, or the last one before `limit`.
+    async fn until(
+        &self,
+        target: i64,
+        limit: Instant,
+        alive: &mut impl FnMut() -> Result<()>,
+    ) -> Result<Mark> {
         let mut ticks = tokio::time::interval(STEP);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let began = Instant::now();
-        let (mut last, mut first, mut stop): (Mark, Option<Mark>, Option<Mark>) =
-            ((0, began), None, None);
-        while last.0 < self.end {
+        let mut last: Mark = (self.gauge.read().await?, Instant::now());
+        while last.0 < target && Instant::now() < limit {
             ticks.tick().await;
             let now = self.gauge.read().await?;
             if now > last.0 {
                 last = (now, Instant::now());
-                first = first.or_else(|| (now >= from).then_some(last));
-                stop = stop.or_else(|| (now >= to).then_some(last));
             } else {
                 self.stalled(last)?;
                 alive()?;
             }
-            if began.elapsed() > LIMIT {
-                break;
-            }
         }
-        self.finish(first, stop.unwrap_or(last))
+        Ok(last)
     }
 
     fn stalled(&self, (next, since): Mark) -> Result<()> {
@@ -123,20 +180,5 @@ impl Course {
             "stalled: no progress for {waited:?}, it stands at {next} of {end}"
         );
         Ok(())
-    }
-
-    fn finish(&self, first: Option<Mark>, last: Mark) -> Result<Run> {
-        let (end, (from, began)) = (
-            self.end,
-            first.context("the clock never started: too slow, or nothing to do")?,
-        );
-        ensure!(
-            last.0 > from,
-            "{end} records were done before the clock could run: give more --records"
-        );
-        Ok(Run {
-            records: last.0 - from,
-            seconds: (last.1 - began).as_secs_f64(),
-        })
     }
 }

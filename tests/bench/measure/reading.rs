@@ -9,6 +9,10 @@ use serde_json::{Map, Value};
 pub(crate) enum Unit {
     /// Records a second; more is better.
     RecordsPerSecond,
+    /// Less is better.
+    Milliseconds,
+    /// Of memory; less is better.
+    Mebibytes,
 }
 
 impl Unit {
@@ -16,6 +20,8 @@ impl Unit {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Unit::RecordsPerSecond => "records/s",
+            Unit::Milliseconds => "ms",
+            Unit::Mebibytes => "MiB",
         }
     }
 
@@ -23,6 +29,8 @@ impl Unit {
     pub(crate) fn format(self, value: f64) -> String {
         match self {
             Unit::RecordsPerSecond => thousands(value),
+            Unit::Milliseconds if value < 100.0 => format!("{value:.2}"),
+            Unit::Milliseconds | Unit::Mebibytes => format!("{value:.0}"),
         }
     }
 }
@@ -38,6 +46,15 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
+    /// The number alone.
+    pub(crate) fn new(unit: Unit, value: f64) -> Self {
+        Self {
+            value,
+            unit,
+            details: Vec::new(),
+        }
+    }
+
     /// With one more number beside it.
     pub(crate) fn detail(mut self, name: &'static str, value: f64) -> Self {
         self.details.push((name, value));
@@ -56,12 +73,11 @@ impl Reading {
 impl fmt::Display for Reading {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (value, unit) = (self.unit.format(self.value), self.unit.name());
-        write!(f, "{value:>9} {unit} (")?;
-        for (n, (name, value)) in self.details.iter().enumerate() {
-            let comma = if n == 0 { "" } else { ", " };
-            write!(f, "{comma}{name} {value:.2}")?;
+        write!(f, "{value:>9} {unit}")?;
+        for (name, value) in &self.details {
+            write!(f, ", {name} {value:.2}")?;
         }
-        write!(f, ")")
+        Ok(())
     }
 }
 

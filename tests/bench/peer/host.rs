@@ -21,6 +21,8 @@ pub(crate) struct Setting {
     pub(crate) processes: usize,
     /// Time between two rounds of pruning.
     pub(crate) prune_interval: &'static str,
+    /// Whether it finds compiled modules in its cache.
+    pub(crate) warm_cache: bool,
 }
 
 impl Setting {
@@ -28,6 +30,7 @@ impl Setting {
     pub(crate) const DEFAULT: Self = Self {
         processes: 1,
         prune_interval: "1m",
+        warm_cache: true,
     };
 }
 
@@ -60,7 +63,11 @@ async fn config(job: &Job<'_>, setting: Setting) -> HostConfig {
     let config = job.env.config().postgres(&job.url);
     let config = config.librdkafka("session.timeout.ms", "10000");
     let config = config.set("postgres", "prune_interval", setting.prune_interval);
-    config.consumer(consumer(job).await)
+    let config = config.consumer(consumer(job).await);
+    if setting.warm_cache {
+        return config;
+    }
+    config.set("host", "module_cache", job.env.dir().join("cold-cache"))
 }
 
 async fn consumer(job: &Job<'_>) -> Consumer {

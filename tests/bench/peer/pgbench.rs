@@ -31,7 +31,7 @@ INSERT INTO peer.processed_events (consumer_name, scope, event_id, processed_at,
 pub(crate) struct Pgbench(Child);
 
 impl Pgbench {
-    /// Runs as many transactions on each connection as hold its share of the load's records.
+    /// Runs as many transactions on each connection as hold its share of the records.
     pub(crate) async fn start(job: &Job<'_>, connections: usize) -> Result<Self> {
         let db = &job.env.db;
         let file = job.env.dir().join("set.sql");
@@ -67,9 +67,9 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Transactions of a connection; the load must come out even.
+/// Transactions of a connection; the records must come out even.
 fn transactions(job: &Job<'_>, connections: usize) -> Result<usize> {
-    let records = job.load.records;
+    let records = usize::try_from(job.end())?;
     ensure!(
         records.is_multiple_of(BATCH * connections),
         "{records} records are not whole batches of {BATCH} on {connections} connections"
@@ -81,7 +81,7 @@ fn transactions(job: &Job<'_>, connections: usize) -> Result<usize> {
 pub(crate) fn totals(job: &Job<'_>, connections: usize) -> Result<Totals> {
     let count = i64::try_from(transactions(job, connections)? * connections)?;
     Ok(Totals {
-        records: i64::try_from(job.load.records)?,
+        records: job.end(),
         rejected: 0,
         sum: count * (0..BATCH).map(amount).sum::<i64>(),
     })

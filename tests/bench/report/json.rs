@@ -38,6 +38,7 @@ fn line(line: &Line) -> Value {
     let side = |side: &Side| json!({ "label": side.label, "unit": side.unit.name(), "values": side.values.json() });
     json!({
         "of": side(&line.of), "divided_by": line.to.as_ref().map(side), "result": line.result.json(),
+        "rounds": line.rounds,
         "goal": line.goal.map(|goal| goal.to_string()), "verdict": line.verdict(),
     })
 }
@@ -47,7 +48,7 @@ fn measurement(measured: &Measurement) -> Value {
         "contender": measured.label, "round": measured.round + 1,
         "value": measured.reading.value, "unit": measured.reading.unit.name(),
         "details": measured.reading.details_json(),
-        "fdatasync_ms": measured.fdatasync_ms, "load": measured.load,
+        "fdatasync_ms": measured.fdatasync_ms, "commit_ms": measured.commit_ms, "load": measured.load,
         "records_per_transaction": measured.books.mean_batch, "books": measured.books.json(),
     })
 }

@@ -47,6 +47,8 @@ pub(crate) struct Line {
     pub(crate) to: Option<Side>,
     /// The one divided by the other in each round; the number itself where there is no other.
     pub(crate) result: Spread,
+    /// The same, round by round.
+    pub(crate) rounds: Vec<f64>,
     pub(crate) goal: Option<Goal>,
 }
 
@@ -58,35 +60,36 @@ impl Line {
         measured: &[Vec<Measurement>],
     ) -> Option<Self> {
         let side = |index: usize| side(scenario.contenders[index].label, &measured[index]);
-        let of = side(comparison.of)?;
-        let Some(to) = comparison.to else {
-            let result = of.values;
-            return Some(Self {
-                of,
-                to: None,
-                result,
-                goal: comparison.goal,
-            });
+        let to = match comparison.to {
+            Some(to) => Some(side(to)?),
+            None => None,
         };
-        let ratios = ratios(&measured[comparison.of], &measured[to]);
-        (!ratios.is_empty()).then_some(())?;
+        let rounds = match comparison.to {
+            Some(to) => ratios(&measured[comparison.of], &measured[to]),
+            None => values(&measured[comparison.of]),
+        };
+        (!rounds.is_empty()).then_some(())?;
         Some(Self {
-            of,
-            to: Some(side(to)?),
-            result: Spread::of(ratios),
+            of: side(comparison.of)?,
+            to,
+            result: Spread::of(rounds.clone()),
+            rounds,
             goal: comparison.goal,
         })
+    }
+
+    fn format(&self, value: f64) -> String {
+        match &self.to {
+            Some(_) if value >= 10.0 => format!("{value:.1}"),
+            Some(_) => format!("{value:.2}"),
+            None => self.of.unit.format(value),
+        }
     }
 
     /// The result's numbers as text.
     pub(crate) fn results(&self) -> [String; 3] {
         let Spread { min, median, max } = self.result;
-        let format = |value: f64| match &self.to {
-            Some(_) if value >= 10.0 => format!("{value:.1}"),
-            Some(_) => format!("{value:.2}"),
-            None => self.of.unit.format(value),
-        };
-        [format(min), format(median), format(max)]
+        [min, median, max].map(|value| self.format(value))
     }
 
     /// How the median stands to the goal.
@@ -98,12 +101,17 @@ impl Line {
 
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ([min, median, max], of) = (self.results(), self.of.label);
+        let ([_, median, _], of) = (self.results(), self.of.label);
+        let rounds: Vec<String> = self
+            .rounds
+            .iter()
+            .map(|&value| self.format(value))
+            .collect();
         match &self.to {
             Some(to) => write!(f, "{of} ÷ {}: ", to.label)?,
             None => write!(f, "{of}: ")?,
         }
-        write!(f, "{median} ({min} to {max})")?;
+        write!(f, "{median} (by rounds: {})", rounds.join(" "))?;
         match self.goal {
             Some(goal) => write!(f, "; {goal}: {}", self.verdict()),
             None => Ok(()),
@@ -113,12 +121,16 @@ impl fmt::Display for Line {
 
 fn side(label: &'static str, measured: &[Measurement]) -> Option<Side> {
     let unit = measured.first()?.reading.unit;
-    let values = measured.iter().map(|measured| measured.reading.value);
     Some(Side {
         label,
         unit,
-        values: Spread::of(values.collect()),
+        values: Spread::of(values(measured)),
     })
+}
+
+fn values(measured: &[Measurement]) -> Vec<f64> {
+    let readings = measured.iter();
+    readings.map(|measured| measured.reading.value).collect()
 }
 
 fn ratios(of: &[Measurement], to: &[Measurement]) -> Vec<f64> {

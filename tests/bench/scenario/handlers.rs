@@ -20,7 +20,26 @@ pub(super) fn scenarios(records: usize) -> Vec<Scenario> {
             "one partition, an awaited read and a write a record, beside the same batches in native Rust",
             reads,
         ),
+        value_sizes(records),
     ]
+}
+
+fn value_sizes(records: usize) -> Scenario {
+    let contender = |label, records, bytes| {
+        let load = Load::payments(sized(records)).value_bytes(bytes);
+        Contender::rate(label, HOST, load)
+    };
+    Scenario::beside_the_first(
+        (
+            "value-sizes",
+            "one partition, values of 2 kB and 50 kB, beside 200 bytes",
+        ),
+        vec![
+            contender("host, 200 B values", records, 200),
+            contender("host, 2 kB values", records / 2, 2_000),
+            contender("host, 50 kB values", records / 12, 50_000),
+        ],
+    )
 }
 
 fn beside_native(name: &'static str, about: &'static str, load: Load) -> Scenario {

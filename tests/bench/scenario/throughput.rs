@@ -8,6 +8,10 @@ use crate::peer::Peer;
 pub(super) fn scenarios(records: usize) -> Vec<Scenario> {
     let one = Load::payments(sized(records));
     let eight = Load::payments(sized(records * 8 / 5)).partitions(8);
+    let pgbench = |connections, records| Peer::Pgbench {
+        connections,
+        records: sized(records),
+    };
     vec![
         Scenario::pair(
             (
@@ -15,11 +19,7 @@ pub(super) fn scenarios(records: usize) -> Vec<Scenario> {
                 "one partition beside PostgreSQL alone, one connection",
             ),
             Contender::rate("host", HOST, one),
-            Contender::rate(
-                "pgbench, 1 connection",
-                Peer::Pgbench { connections: 1 },
-                one,
-            ),
+            Contender::rate("pgbench, 1 connection", pgbench(1, records * 8 / 5), one),
             at_least(0.75, 0.9),
         ),
         Scenario::pair(
@@ -28,11 +28,7 @@ pub(super) fn scenarios(records: usize) -> Vec<Scenario> {
                 "eight partitions beside PostgreSQL alone, eight connections",
             ),
             Contender::rate("host", HOST, eight),
-            Contender::rate(
-                "pgbench, 8 connections",
-                Peer::Pgbench { connections: 8 },
-                eight,
-            ),
+            Contender::rate("pgbench, 8 connections", pgbench(8, records * 5 / 2), eight),
             at_least(0.7, 0.85),
         ),
         Scenario::pair(
