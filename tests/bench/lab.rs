@@ -1,14 +1,14 @@
 //! What the measurements share: servers, preloaded topics, databases to copy, the lock on the machine.
 
 pub(crate) mod link;
+mod quiet;
 mod seeds;
 mod servers;
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::rc::Rc;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use tidegate_tests::{Server, TestEnv, test_env, test_env_on};
 
 use crate::load::Load;
@@ -16,6 +16,7 @@ use crate::load::stock::Stock;
 use crate::options::Options;
 use crate::scenario::Contender;
 use crate::site::{Seed, ServerKind};
+use quiet::Quiet;
 
 /// Shared by the whole run.
 pub(crate) struct Lab {
@@ -24,15 +25,14 @@ pub(crate) struct Lab {
     stocks: HashMap<Load, Rc<Stock>>,
     servers: HashMap<ServerKind, Server>,
     seeds: HashMap<Seed, String>,
-    lock: Option<File>,
+    quiet: Option<Quiet>,
 }
 
 impl Lab {
     /// Starts the servers.
     pub(crate) async fn open(options: &Options) -> Result<Self> {
-        let open = |path| File::create(path).with_context(|| format!("cannot open {path:?}"));
         Ok(Self {
-            lock: options.lock.as_ref().map(open).transpose()?,
+            quiet: options.lock.as_deref().map(Quiet::new).transpose()?,
             env: test_env("bench").await,
             rounds: options.rounds,
             stocks: HashMap::new(),
@@ -84,14 +84,12 @@ impl Lab {
         Ok(test_env_on("bench", self.servers.get(&site.server), template).await)
     }
 
-    /// Waits until nobody else holds the machine, and holds it until the answer is dropped.
-    pub(crate) fn hold(&self) -> Result<Option<Quiet>> {
-        let Some(file) = &self.lock else {
-            return Ok(None);
-        };
-        let file = file.try_clone()?;
-        file.lock()?;
-        Ok(Some(Quiet(file)))
+    /// Waits until nobody else holds the machine, and keeps it for a while.
+    pub(crate) async fn hold(&mut self) -> Result<()> {
+        match &mut self.quiet {
+            Some(quiet) => quiet.hold().await,
+            None => Ok(()),
+        }
     }
 
     /// Lets go of what only one scenario needs.
@@ -101,15 +99,5 @@ impl Lab {
             let drop = format!("DROP DATABASE \"{name}\" WITH (FORCE)");
             self.env.db.exec(&drop).await;
         }
-    }
-}
-
-/// The machine is ours.
-pub(crate) struct Quiet(File);
-
-impl Drop for Quiet {
-    fn drop(&mut self) {
-        // Should it fail, closing the file unlocks it too.
-        let _unlocked = self.0.unlock();
     }
 }

@@ -89,7 +89,7 @@ pub(crate) async fn measure(
         Task::Latency { .. } => lab.paced(&contender.load, round).await,
         _ => lab.stock(&contender.load).await,
     };
-    let _quiet = lab.hold()?;
+    lab.hold().await?;
     let env = lab.site(contender, &stock).await?;
     let link = Link::open(&env.db, contender.site.round_trip).await?;
     let job = Job::new(&env, &stock, contender, link.url(&env.db));

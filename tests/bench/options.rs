@@ -23,7 +23,7 @@ pub(crate) struct Options {
     /// Rounds; each measures every contender of a scenario once
     #[arg(long, env = "BENCH_ROUNDS", default_value_t = 5)]
     pub(crate) rounds: usize,
-    /// A file to lock for each measurement, so that others who lock it keep the machine quiet meanwhile
+    /// A file to lock while measuring, for about two minutes at a time: whoever else locks it waits meanwhile
     #[arg(long, env = "BENCH_LOCK")]
     pub(crate) lock: Option<PathBuf>,
 }
