@@ -3,6 +3,7 @@
 pub(crate) mod books;
 pub(crate) mod clock;
 pub(crate) mod disk;
+pub(crate) mod gauge;
 mod latency;
 pub(crate) mod machine;
 pub(crate) mod memory;

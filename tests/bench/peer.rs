@@ -1,17 +1,15 @@
 //! Who is measured: the host, PostgreSQL alone, native consumers. All are started, watched and stopped alike.
 
 pub(crate) mod host;
+mod job;
 pub(crate) mod native;
 pub(crate) mod pgbench;
 mod tables;
 
 use anyhow::Result;
-use tidegate_tests::TestEnv;
 
-use crate::load::Load;
-use crate::load::stock::Stock;
-use crate::measure::clock::Progress;
-use crate::scenario::Contender;
+use crate::measure::gauge::Progress;
+pub(crate) use job::Job;
 
 /// A kind of peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,62 +30,6 @@ pub(crate) enum Peer {
         /// Records of the topic to handle: it is slower than the others.
         records: usize,
     },
-}
-
-/// What one peer is given to do.
-pub(crate) struct Job<'a> {
-    /// Its own database and names.
-    pub(crate) env: &'a TestEnv,
-    /// The topic.
-    pub(crate) stock: &'a Stock,
-    /// What the topic holds.
-    pub(crate) load: Load,
-    /// Where each partition's part ends; pgbench, which reads no topic, has one end for all.
-    pub(crate) ends: Vec<i64>,
-    /// The way to the database.
-    pub(crate) url: String,
-}
-
-impl<'a> Job<'a> {
-    /// A contender's part of the topic.
-    pub(crate) fn new(
-        env: &'a TestEnv,
-        stock: &'a Stock,
-        contender: &Contender,
-        url: String,
-    ) -> Self {
-        let mut ends = stock.payments.ends();
-        match contender.peer {
-            Peer::NativeRecord { records } => {
-                let share = count(records / ends.len());
-                ends.iter_mut().for_each(|end| *end = share.min(*end));
-            }
-            Peer::Pgbench { records, .. } => ends = vec![count(records)],
-            Peer::Host(_) | Peer::NativeBatch => {}
-        }
-        Self {
-            env,
-            stock,
-            load: contender.load,
-            ends,
-            url,
-        }
-    }
-
-    /// Records in all.
-    pub(crate) fn end(&self) -> i64 {
-        self.ends.iter().sum()
-    }
-
-    /// Leaves nothing for the server to catch up with while the clock runs.
-    pub(crate) async fn settle(&self) {
-        self.env.db.exec("VACUUM (ANALYZE)").await;
-        self.env.db.exec("CHECKPOINT").await;
-    }
-}
-
-fn count(records: usize) -> i64 {
-    i64::try_from(records).unwrap_or(i64::MAX)
 }
 
 impl Peer {

@@ -1,19 +1,20 @@
 //! The scenarios: who is measured beside whom, and what is to be reached.
 
 mod conditions;
+mod goal;
 mod handlers;
 mod latency;
 mod memory;
 mod processes;
 mod throughput;
 
-use std::fmt;
-
 use crate::load::Load;
 use crate::measure::Task;
 use crate::peer::Peer;
 use crate::peer::host::Setting;
 use crate::site::Site;
+pub(crate) use goal::Goal;
+use goal::{at_least, at_most};
 
 /// The host, every setting at its default.
 const HOST: Peer = Peer::Host(Setting::DEFAULT);
@@ -54,52 +55,6 @@ pub(crate) struct Comparison {
     pub(crate) to: Option<usize>,
     /// What is to be reached, if anything.
     pub(crate) goal: Option<Goal>,
-}
-
-/// What a ratio, or a number, is to be.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Goal {
-    /// This much or more.
-    AtLeast {
-        /// To be reached.
-        goal: f64,
-        /// To be aimed at.
-        aim: f64,
-    },
-    /// This much or less.
-    AtMost {
-        /// To be reached.
-        goal: f64,
-        /// To be aimed at.
-        aim: f64,
-    },
-}
-
-impl Goal {
-    /// How a result stands to it, in a word.
-    pub(crate) fn verdict(self, value: f64) -> &'static str {
-        let (reached, aimed) = match self {
-            Goal::AtLeast { goal, aim } => (value >= goal, value >= aim),
-            Goal::AtMost { goal, aim } => (value <= goal, value <= aim),
-        };
-        match (reached, aimed) {
-            (_, true) => "aim reached",
-            (true, false) => "reached",
-            (false, false) => match self {
-                Goal::AtLeast { .. } => "below",
-                Goal::AtMost { .. } => "above",
-            },
-        }
-    }
-}
-
-impl fmt::Display for Goal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Goal::AtLeast { goal, aim } => write!(f, "at least {goal}, aim {aim}"),
-            Goal::AtMost { goal, aim } => write!(f, "at most {goal}, aim {aim}"),
-        }
-    }
 }
 
 impl Scenario {
@@ -162,14 +117,6 @@ impl Contender {
     fn on(self, site: Site) -> Self {
         Self { site, ..self }
     }
-}
-
-fn at_least(goal: f64, aim: f64) -> Option<Goal> {
-    Some(Goal::AtLeast { goal, aim })
-}
-
-fn at_most(goal: f64, aim: f64) -> Option<Goal> {
-    Some(Goal::AtMost { goal, aim })
 }
 
 /// All of them; `records` is the size of a one-partition measurement.

@@ -4,14 +4,13 @@
 //! second the end, where some partitions are done and others not. Progress is looked at every 20 ms; both marks are seen
 //! late by half of that on average, which cancels out.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use tidegate_tests::Db;
 use tokio::time::MissedTickBehavior;
-use tokio_postgres::{Client, Statement};
+
+use super::gauge::{Gauge, Progress};
 
 const STEP: Duration = Duration::from_millis(20);
 
@@ -20,15 +19,6 @@ const PATIENCE: Duration = Duration::from_secs(45);
 
 /// The longest time of a measurement: what is slower is stopped, and its rate so far counts.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
-
-/// Where a peer shows how many records it has committed.
-#[derive(Clone)]
-pub(crate) enum Progress {
-    /// A query of one number.
-    Table(&'static str),
-    /// A counter in this process.
-    Counter(Arc<AtomicI64>),
-}
 
 /// Records counted and the time they took.
 #[derive(Clone, Copy)]
@@ -49,23 +39,6 @@ impl Run {
     )]
     pub(crate) fn rate(self) -> f64 {
         self.records as f64 / self.seconds
-    }
-}
-
-enum Gauge {
-    Table(Client, Statement),
-    Counter(Arc<AtomicI64>),
-}
-
-impl Gauge {
-    async fn read(&self) -> Result<i64> {
-        match self {
-            Gauge::Counter(counter) => Ok(counter.load(Ordering::Relaxed)),
-            Gauge::Table(client, statement) => {
-                let row = client.query_one(statement, &[]).await?;
-                Ok(row.try_get::<_, Option<i64>>(0)?.unwrap_or(0))
-            }
-        }
     }
 }
 
@@ -96,14 +69,7 @@ type Mark = (i64, Instant);
 impl Course {
     /// Watches `progress` by a connection of its own.
     pub(crate) async fn new(db: &Db, progress: &Progress, end: i64) -> Result<Self> {
-        let gauge = match progress {
-            Progress::Counter(counter) => Gauge::Counter(Arc::clone(counter)),
-            Progress::Table(query) => {
-                let client = db.client().await;
-                let statement = client.prepare(query).await?;
-                Gauge::Table(client, statement)
-            }
-        };
+        let gauge = Gauge::open(db, progress).await?;
         Ok(Self { gauge, end })
     }
 

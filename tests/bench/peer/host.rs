@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use tidegate_tests::{Consumer, Host, HostConfig};
 
 use crate::BATCH;
-use crate::measure::clock::Progress;
+use crate::measure::gauge::Progress;
 use crate::peer::Job;
 
 /// Records committed, over all partitions.

@@ -17,7 +17,7 @@ use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls};
 
-use crate::measure::clock::Progress;
+use crate::measure::gauge::Progress;
 use crate::peer::{Job, tables};
 use fetch::{Commit, Fetcher};
 

@@ -2,7 +2,7 @@
 
 use tidegate_tests::Db;
 
-use crate::measure::clock::Progress;
+use crate::measure::gauge::Progress;
 
 /// Records committed, over all partitions or connections.
 pub(crate) const PROGRESS: Progress =
