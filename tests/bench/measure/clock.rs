@@ -116,7 +116,7 @@ impl Course {
         Ok(())
     }
 
-    /// The first sight of `target` or more, or the last one before `limit`.
+    /// The first sight of `target` or more, or how things stand at `limit`.
     async fn until(
         &self,
         target: i64,
@@ -135,6 +135,10 @@ impl Course {
                 self.stalled(last)?;
                 alive()?;
             }
+        }
+        // At the limit, the time since the last progress counts too.
+        if last.0 < target {
+            last.1 = Instant::now();
         }
         Ok(last)
     }

@@ -14,7 +14,7 @@ const HEAD: &str = "\
 /// The machine, the table, what failed.
 pub(super) fn markdown(report: &Report) -> String {
     let mut text = format!(
-        "{}.\n{} rounds; medians; ratios are medians of the rounds' own ratios; fdatasync {}.\n\n{HEAD}",
+        "{}.\nRounds: {}. Medians; ratios are medians of the rounds' own ratios; fdatasync {}.\n\n{HEAD}",
         report.machine,
         report.rounds,
         flush(report)
