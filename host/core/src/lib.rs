@@ -13,6 +13,7 @@ pub mod event_id;
 pub mod failure;
 mod headers;
 mod json;
+pub mod lanes;
 pub mod letter;
 pub mod limits;
 pub mod outcome;

@@ -17,6 +17,9 @@ pub enum SqlClass {
     Permanent,
 }
 
+/// The server found a cycle of waits and ended this one.
+pub const DEADLOCK: &str = "40P01";
+
 /// Classifies a SQLSTATE. A code that is not listed is the record's: `Permanent`.
 pub fn classify(sqlstate: &str) -> SqlClass {
     by_code(sqlstate)
@@ -30,7 +33,7 @@ fn by_code(sqlstate: &str) -> Option<SqlClass> {
         "57P01" | "57P02" | "57P03" | "57P04" | "57P05" => SqlClass::Infrastructure,
         // Read-only: a standby was promoted elsewhere. The server ended an idle or long transaction.
         "25006" | "25P03" | "25P04" => SqlClass::Infrastructure,
-        "40001" | "40P01" | "55P03" => SqlClass::Contention,
+        "40001" | DEADLOCK | "55P03" => SqlClass::Contention,
         // 25P02 follows an error that is the true cause; if it arrives alone, nothing is proven.
         "57014" | "23503" | "25P02" => SqlClass::Transient,
         // A prepared statement that is gone, or whose plan no longer fits, after DDL or behind a pooler.
