@@ -3,7 +3,7 @@
 //! A [`supervisor`] per consumer answers the group's events with one task per partition it is given ([`tasks`]);
 //! its [`owner`] walks it through the core's states. It takes its [`position`] ([`assignment`]), then turns
 //! records into batches ([`partition`], [`pending`]), tries each in one transaction ([`attempt`], `claims`,
-//! [`guests`], `finish`), asks the core for a verdict when one fails ([`react`]), and has Kafka's offset follow
+//! [`guests`], `finish`; no more of them at the same time than get on together, [`lanes`]), asks the core for a verdict when one fails ([`react`]), and has Kafka's offset follow
 //! ([`offsets`]). [`relay`] publishes dead letters, [`prune`] removes expired claims.
 
 pub mod assignment;
@@ -11,6 +11,7 @@ pub mod attempt;
 mod claims;
 mod finish;
 pub mod guests;
+pub mod lanes;
 pub mod offsets;
 pub mod owner;
 pub mod partition;

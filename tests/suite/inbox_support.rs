@@ -7,6 +7,7 @@ use crate::rows::BLOCKED;
 use tidegate::config::PostgresConfig;
 use tidegate::inbox::{BatchHead, Begun, Finish, Inbox, Transaction, Wall};
 use tidegate_core::claim::{ClaimRequest, Claimed, EventId};
+use tidegate_core::lanes::Locks;
 use tidegate_core::progress::{Counts, ProgressKey};
 use tidegate_core::record::TopicPartition;
 use tidegate_core::sql::{CallError, GuestSql, ResultSet, Value};
@@ -127,6 +128,7 @@ impl Db {
             log_epoch: self.epoch,
             expected,
             claims,
+            locks: Locks::default(),
             module_digest: Some([7; 32]),
         }
     }

@@ -9,6 +9,7 @@
 mod cli;
 mod cli_check;
 mod compaction;
+mod contention;
 mod contract;
 mod crash;
 mod crash_storm;

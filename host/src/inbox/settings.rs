@@ -22,6 +22,8 @@ pub(crate) struct Settings {
     pub(crate) connect_timeout: Duration,
     /// How long an answer may take before the connection counts as dead.
     pub(crate) patience: Duration,
+    /// How long a statement waits for a lock.
+    pub(crate) lock_timeout: Duration,
     /// What is set on each session.
     pub(crate) session: String,
 }
@@ -46,6 +48,7 @@ impl Settings {
             user: user(&driver),
             connect_timeout: config.connect_timeout,
             patience: config.statement_timeout + PATIENCE,
+            lock_timeout: config.lock_timeout,
             session: session(config),
             driver,
         })

@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use tidegate_core::claim::{ClaimRequest, Claimed, EventId};
 use tidegate_core::failure::{Broken, Failure};
+use tidegate_core::lanes::Locks;
 use tidegate_core::letter::Letter;
 use tidegate_core::limits::{GuestLimits, Limit};
 use tidegate_core::outcome::Outcome;
@@ -49,6 +50,8 @@ pub struct BatchHead {
     pub claims: Vec<ClaimRequest>,
     /// The handler module, sha256 of its bytes.
     pub module_digest: Option<[u8; 32]>,
+    /// What the transaction does about locks.
+    pub locks: Locks,
 }
 
 /// How beginning a batch went.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use tidegate_core::claim::{ClaimRequest, Claimed, DuplicateKind, Standing};
 use tidegate_core::failure::Broken;
+use tidegate_core::lanes::Locks;
 
 use crate::engine::Module;
 use crate::inbox::{BatchHead, Begun, ResultLimits};
@@ -37,8 +38,13 @@ pub enum Attempt {
     Broken(Broken),
 }
 
-/// Tries `batch`, which is not empty, in one transaction.
-pub async fn attempt(shared: &Shared, at: &Position, batch: &[Pending], fresh: bool) -> Attempt {
+/// Tries `batch`, which is not empty, in one transaction: whether on a `fresh` connection, and what it does about locks.
+pub async fn attempt(
+    shared: &Shared,
+    at: &Position,
+    batch: &[Pending],
+    (fresh, locks): (bool, Locks),
+) -> Attempt {
     let module = shared.module();
     let copies = Copies::of(batch);
     let head = BatchHead {
@@ -48,6 +54,7 @@ pub async fn attempt(shared: &Shared, at: &Position, batch: &[Pending], fresh: b
         expected: at.next,
         claims: copies.claims(batch),
         module_digest: Some(module.digest()),
+        locks,
     };
     match shared.inbox.begin(&head, fresh).await {
         Ok(Begun::Open(mut db, claimed)) => {

@@ -126,11 +126,14 @@ impl Partition {
             return None;
         }
         let taken = self.take();
+        let lanes = &self.shared.lanes;
+        let lane = lanes.enter(taken, &mut self.may_begin).await?;
         self.at.committed = self.unrecorded();
         self.was_fresh = std::mem::take(&mut self.fresh);
         let more = self.pending.len() > taken;
         let (batch, fresh) = (self.pending.make_contiguous(), self.was_fresh);
-        let attempt = Box::pin(attempt(&self.shared, &self.at, &batch[..taken], fresh));
+        let how = (fresh, lane.locks);
+        let attempt = Box::pin(attempt(&self.shared, &self.at, &batch[..taken], how));
         let look_ahead = async {
             // What the attempt has sent leaves first.
             tokio::task::yield_now().await;
@@ -138,7 +141,9 @@ impl Partition {
                 look_ahead(&mut self.ahead, &self.queue, &self.shared.config);
             }
         };
-        match tokio::join!(attempt, look_ahead).0 {
+        let ended = tokio::join!(attempt, look_ahead).0;
+        lane.leave(&ended);
+        match ended {
             Attempt::Committed { next, letters } => self.committed(next, letters),
             Attempt::SplitBefore(offset) => self.planner.split_before(offset),
             Attempt::TooLong => self.planner.broke(self.at.next, taken, None),
@@ -189,10 +194,11 @@ impl Partition {
     }
 
     fn take(&mut self) -> usize {
+        let most = self.shared.lanes.most_records(self.shared.partitions());
         let planned = self
             .planner
             .take(self.pending.iter().map(Pending::offset))
-            .max(1);
+            .clamp(1, most);
         let sizes = self.pending.iter().map(|p| p.record.size());
         let taken = cut(sizes, self.shared.config.batch, planned).max(1);
         if self.is_barred() { 1 } else { taken }

@@ -25,7 +25,7 @@ impl Partition {
         self.say(&broken, &verdict);
         match verdict {
             Verdict::Infrastructure => self.infrastructure(&broken, taken).await,
-            Verdict::Contention => self.contention(taken).await,
+            Verdict::Contention => self.contention(&broken, taken).await,
             Verdict::Reconnect => self.fresh = true,
             Verdict::Transient { after } => self.transient(index, &broken, after, taken),
             Verdict::AgainFresh => self.again(index, &broken, taken),
@@ -136,9 +136,9 @@ impl Partition {
         self.planner.broke(first, taken, broken.offset);
     }
 
-    async fn contention(&mut self, taken: usize) {
-        let first = self.pending[0].offset();
-        self.planner.broke(first, taken, None);
+    /// The record that met the lock waits for it by itself, which needs no lane.
+    async fn contention(&mut self, broken: &Broken, taken: usize) {
+        self.isolate(broken, taken);
         let pace = CONTENTION * u32::try_from(self.repeats.count().min(20)).unwrap_or(20);
         self.wait(pace.mul_f64(0.5 + fastrand::f64())).await;
     }

@@ -13,6 +13,7 @@ use crate::config::ConsumerConfig;
 use crate::engine::{Engine, GuestEnv, Module};
 use crate::inbox::{Inbox, Transaction};
 use crate::kafka::Consumer;
+use crate::worker::lanes::Lanes;
 
 /// What a guest's statements run in.
 pub type Db = Box<Transaction>;
@@ -42,6 +43,8 @@ pub struct Shared {
     pub registering: tokio::sync::Mutex<()>,
     /// Bounds the looks into logs that are under way.
     pub looking: Semaphore,
+    /// How many of its batches run at the same time.
+    pub lanes: Arc<Lanes>,
     /// Rung when a dead letter was written.
     pub letters: Notify,
     state: Mutex<State>,
@@ -82,6 +85,7 @@ impl Shared {
             settings: parts.config.settings.clone(),
         };
         Self {
+            lanes: Lanes::new(name.clone()),
             name,
             env: Arc::new(env),
             config: parts.config,
@@ -125,6 +129,11 @@ impl Shared {
     /// The tokens of the partitions owned now.
     pub fn tokens(&self) -> Vec<Uuid> {
         self.state().tokens.values().copied().collect()
+    }
+
+    /// How many partitions are owned now.
+    pub fn partitions(&self) -> usize {
+        self.state().tokens.len()
     }
 
     /// Bars a module that tried to leave its transaction. It runs no more until another is activated.

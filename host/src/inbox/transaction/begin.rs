@@ -1,7 +1,10 @@
 //! Beginning a batch: one flight of BEGIN, fence and claim.
 
+use std::time::Duration;
+
 use tidegate_core::claim::Claimed;
 use tidegate_core::failure::Failure;
+use tidegate_core::lanes::lock_key;
 use tokio_postgres::{Client, Row, Statement};
 
 use super::claim::{CLAIM, Claims, answers};
@@ -35,7 +38,8 @@ impl Inbox {
     /// the server refused (a lock not had in time, for one); nothing is left open.
     pub async fn begin(&self, head: &BatchHead, fresh: bool) -> Result<Begun, Failure> {
         let mut held = self.batches.get(fresh).await?;
-        match open(&mut held, head).await {
+        let begin = begin(head, self.settings.lock_timeout);
+        match open(&mut held, head, &begin).await {
             Ok(Opened {
                 begun: Some(begun),
                 claimed,
@@ -72,11 +76,30 @@ async fn outside(mut held: Held, head: &BatchHead) -> Result<Begun, Failure> {
     })
 }
 
-async fn open(connection: &mut Connection, head: &BatchHead) -> Result<Opened, Failure> {
+/// The consumer's own lock comes before the fence, so that who waits for it keeps nobody from taking the partition; it
+/// may take as long as the batches of other hosts that are before it.
+fn begin(head: &BatchHead, lock_timeout: Duration) -> String {
+    let mut begin = BEGIN.to_owned();
+    if head.locks.alone {
+        let key = lock_key(&head.key.consumer);
+        begin.push_str(&format!("; SELECT pg_advisory_xact_lock({key})"));
+    }
+    if let Some(wait) = head.locks.wait.filter(|wait| *wait < lock_timeout) {
+        let wait = wait.as_millis();
+        begin.push_str(&format!("; SET LOCAL lock_timeout = {wait}"));
+    }
+    begin
+}
+
+async fn open(
+    connection: &mut Connection,
+    head: &BatchHead,
+    begin: &str,
+) -> Result<Opened, Failure> {
     let fence = connection.host(FENCE).await?;
     let claim = connection.host(CLAIM).await?;
     let client = &*connection.client;
-    let begin = send(client.batch_execute(BEGIN));
+    let begin = send(client.batch_execute(begin));
     let fence = send(make_fence(client, fence, head));
     let claim = (!head.claims.is_empty()).then(|| send(Claims::of(head).make(client, claim)));
     connection
