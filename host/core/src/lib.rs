@@ -9,6 +9,7 @@ pub mod backoff;
 pub mod batch;
 pub mod claim;
 pub mod commit;
+pub mod duty;
 pub mod event_id;
 pub mod failure;
 mod headers;
