@@ -48,7 +48,13 @@ impl Planner {
     pub fn committed(&mut self, next_offset: i64) {
         self.breaker = self.breaker.filter(|at| *at >= next_offset);
         self.boundary = self.boundary.filter(|at| *at > next_offset);
-        self.limit = self.limit.saturating_mul(2).min(self.max);
+        self.limit = self.limit.saturating_add(self.step()).min(self.max);
+    }
+
+    /// Growing slowly keeps the size near what gets through where one record in a hundred breaks its batch; doubling
+    /// would end in such a record each time.
+    fn step(&self) -> usize {
+        (self.max / 16).max(1)
     }
 
     /// A transaction of `taken` records from offset `first` on broke: at a record, or at none in particular
