@@ -56,6 +56,7 @@ pub async fn attempt(
         module_digest: Some(module.digest()),
         locks,
     };
+    let clock = Instant::now();
     match shared.inbox.begin(&head, fresh).await {
         Ok(Begun::Open(mut db, claimed)) => {
             let limits = &shared.config.limits;
@@ -73,7 +74,7 @@ pub async fn attempt(
                     copies,
                     claimed,
                 },
-                (module, db),
+                (module, db, clock.elapsed()),
             ))
             .await
         }
@@ -90,10 +91,10 @@ async fn run(
     shared: &Shared,
     at: &Position,
     claims: Claims<'_>,
-    run: (Arc<Module<Db>>, Db),
+    (module, db, begin_time): (Arc<Module<Db>>, Db, Duration),
 ) -> Attempt {
-    let (clock, digest) = (Instant::now(), run.0.digest());
-    let mut guests = Guests::new(shared, run.0, run.1);
+    let (clock, digest) = (Instant::now(), module.digest());
+    let mut guests = Guests::new(shared, module, db);
     let fates = match fates(&claims, &mut guests, shared.batch_time).await {
         Ok(fates) => fates,
         Err(end) => {
@@ -107,7 +108,7 @@ async fn run(
     match guests.into_db().commit(finish).await {
         Ok(()) => {
             let commit_time = clock.elapsed() - guests_time;
-            tracing::debug!(consumer = %shared.name, next, records = fates.len(), ?guests_time, ?commit_time, "batch committed");
+            tracing::debug!(consumer = %shared.name, next, records = fates.len(), ?begin_time, ?guests_time, ?commit_time, "batch committed");
             Attempt::Committed { next, letters }
         }
         Err(broken) => Attempt::Broken(broken),

@@ -135,9 +135,9 @@ impl Partition {
         let how = (fresh, lane.locks);
         let attempt = Box::pin(attempt(&self.shared, &self.at, &batch[..taken], how));
         let look_ahead = async {
-            // What the attempt has sent leaves first.
-            tokio::task::yield_now().await;
-            if !more {
+            if !more && !self.queue.is_empty() {
+                // What the attempt has sent leaves first.
+                tokio::task::yield_now().await;
                 look_ahead(&mut self.ahead, &self.queue, &self.shared.config);
             }
         };
@@ -299,8 +299,6 @@ impl Partition {
 
 /// Takes in what the next batch may hold while the server works on this one: ids and TTLs are read meanwhile.
 fn look_ahead(ahead: &mut Vec<Pending>, queue: &PartitionQueue, config: &ConsumerConfig) {
-    if !queue.is_empty() {
-        let records = queue.take(config.batch.max_records, config.batch.max_bytes);
-        ahead.extend(records.into_iter().map(|r| Pending::new(r, config)));
-    }
+    let records = queue.take(config.batch.max_records, config.batch.max_bytes);
+    ahead.extend(records.into_iter().map(|r| Pending::new(r, config)));
 }
