@@ -64,9 +64,9 @@ async fn bench(options: &Options) -> Result<bool> {
         println!("\n{}: {}", scenario.name, scenario.about);
         let outcome = guarded(&mut lab, &scenario, &mut report).await;
         lab.clear().await;
-        report.end(&scenario, outcome);
+        report.end(&scenario, outcome)?;
     }
-    report.finish()
+    Ok(report.finish())
 }
 
 /// A scenario that fails, be it by a panic of the harness, is no reason not to run the others.

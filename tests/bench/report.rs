@@ -54,8 +54,9 @@ impl Report {
         self.measured[contender].push(measured);
     }
 
-    /// The scenario is over: prints its lines, or why there are none.
-    pub(crate) fn end(&mut self, scenario: &Scenario, outcome: Result<()>) {
+    /// The scenario is over: prints its lines, or why there are none, and writes the files anew, so that a run that is
+    /// broken off leaves what it has.
+    pub(crate) fn end(&mut self, scenario: &Scenario, outcome: Result<()>) -> Result<()> {
         let mut measured = std::mem::take(&mut self.measured);
         measured.resize_with(scenario.contenders.len(), Vec::new);
         let comparisons = scenario.comparisons.iter();
@@ -76,22 +77,27 @@ impl Report {
             measured,
             failure,
         });
+        self.write()
     }
 
-    /// Prints the table and writes the files; says whether all was measured and all books balance.
-    pub(crate) fn finish(&self) -> Result<bool> {
-        let text = table::markdown(self);
-        println!("\n{text}");
-        write("bench.md", &text)?;
-        write(
-            "bench.json",
-            &serde_json::to_string_pretty(&json::document(self))?,
-        )?;
+    /// Prints the table; says whether all was measured and all books balance.
+    pub(crate) fn finish(&self) -> bool {
+        println!("\n{}", table::markdown(self));
+        println!(
+            "Written to {0}/bench.md and {0}/bench.json.",
+            target().display()
+        );
         let problems = self.problems();
         for problem in &problems {
             println!("FAILED: {problem}");
         }
-        Ok(problems.is_empty())
+        problems.is_empty()
+    }
+
+    fn write(&self) -> Result<()> {
+        write("bench.md", &table::markdown(self))?;
+        let document = json::document(self);
+        write("bench.json", &serde_json::to_string_pretty(&document)?)
     }
 
     fn problems(&self) -> Vec<String> {
@@ -126,7 +132,5 @@ pub(crate) fn target() -> PathBuf {
 fn write(name: &str, text: &str) -> Result<()> {
     std::fs::create_dir_all(target())?;
     let file = target().join(name);
-    std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
-    println!("Written to {}.", file.display());
-    Ok(())
+    std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))
 }

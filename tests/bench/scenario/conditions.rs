@@ -104,7 +104,8 @@ fn full_inbox(records: usize) -> Scenario {
 }
 
 fn pruning(records: usize) -> Scenario {
-    let load = Load::payments(sized(records));
+    // Long enough for most of it to lie after the first second, when pruning begins.
+    let load = Load::payments(sized(records * 2));
     let site = Site {
         seed: Seed::Expired(records * 10),
         ..Site::PLAIN

@@ -36,8 +36,8 @@ fn value_sizes(records: usize) -> Scenario {
         ),
         vec![
             contender("host, 200 B values", records, 200),
-            contender("host, 2 kB values", records / 2, 2_000),
-            contender("host, 50 kB values", records / 12, 50_000),
+            contender("host, 2 kB values", records, 2_000),
+            contender("host, 50 kB values", records / 4, 50_000),
         ],
     )
 }

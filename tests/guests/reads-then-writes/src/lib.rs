@@ -19,7 +19,7 @@ impl Guest for ReadsThenWrites {
         let account = Value::Int64(payment.account_id);
         let found = db::query(
             "SELECT balance FROM accounts WHERE id = $1",
-            &[account.clone()],
+            std::slice::from_ref(&account),
         );
         let found = found.map_err(reject_sql)?;
         let Some(Value::Int64(balance)) = found.rows.first().and_then(|row| row.first()) else {
