@@ -110,7 +110,6 @@ impl Transaction {
             offset: self.current,
             expect,
             bytes: params.iter().map(Param::len).sum(),
-            _statement: prepared.plain,
         };
         if let Err(message) = self.held.pipeline.stage(&prepared.name, &params) {
             self.fail(Failure::BadParameter { message });
@@ -203,6 +202,8 @@ impl Transaction {
         Ok(prepared)
     }
 
+    /// Keeps a statement that was prepared just now. The one that has to go for it may have been staged: it has left
+    /// by then, since what is staged leaves before anything is prepared.
     fn keep(&mut self, sql: String, prepared: Prepared) {
         if let Some(evicted) = self.held.statements.keep_guest(sql, prepared) {
             let (consumer, module) = (&self.key.consumer, &self.module);

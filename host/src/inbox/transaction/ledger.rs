@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use tidegate_core::failure::{Broken, Failure};
 use tidegate_core::sql::Expectation;
-use tokio_postgres::Statement;
 
 use crate::inbox::wire::Answer;
 
@@ -19,8 +18,6 @@ pub(super) struct Staged {
     pub(super) expect: Expectation,
     /// Bytes of its parameters.
     pub(super) bytes: usize,
-    /// Keeps the server from closing it.
-    pub(super) _statement: Statement,
 }
 
 /// What has been staged and what has failed.
