@@ -53,6 +53,29 @@ async fn partitions_spread_over_two_hosts_and_go_to_the_one_that_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_partition_that_goes_away_while_it_is_paused_is_consumed_when_it_comes_back() {
+    const RECORDS: usize = 120_000;
+    let env = test_env("comes_back").await;
+    let topic = env.topic("t", 4).await;
+    let ledger = Ledger::create(&env.db, 1_000).await;
+    let paid = payments(RECORDS, 1_000);
+    env.kafka.produce(&topic, recs(&paid)).await;
+    let consumer = env.consumer(&topic, "credit-rust").await;
+    let config = env.config().consumer(consumer);
+    // Its queues are full, and so paused, long before their records are handled.
+    let stayer = env.host(config.clone()).start().await;
+    wait_next(&env.db, 1_000).await;
+    let guest = env.host(config).start().await;
+    let came = async || guest.log_count("position taken");
+    wait_eq(PATIENCE, "partitions of the second host", 2, came).await;
+    assert_eq!(guest.terminate().await, 0);
+    ledger.wait_exact(&paid, PATIENCE).await;
+    settled(&env.db, Counts::done(RECORDS)).await;
+    assert_eq!(stayer.log_count("position taken"), 6);
+    assert_eq!(stayer.terminate().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_storm_of_hosts_that_join_leave_and_die_keeps_the_books_exact() {
     let env = test_env("storm").await;
     let (topic, ledger) = (env.topic("t", 6).await, Ledger::create(&env.db, 40).await);

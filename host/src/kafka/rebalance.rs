@@ -76,6 +76,9 @@ impl Poller {
         }
         let assign = self.client.incremental_assign(&at);
         assign.map_err(|e| KafkaError::refused(what(), &e))?;
+        // librdkafka keeps a pause over assignments: one that was paused when it was taken away would stay so.
+        let resume = self.client.resume(&names::list([tp]));
+        resume.map_err(|e| KafkaError::refused(what(), &e))?;
         let (queue, shared) = PartitionQueue::new(self.subscription.queue);
         self.partitions.start(tp, offset, shared);
         self.nudge.wake(std::slice::from_ref(tp));
