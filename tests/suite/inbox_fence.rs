@@ -322,3 +322,22 @@ async fn a_batch_waits_for_a_connection_and_a_dead_one_is_replaced() {
     );
     db.handle(0, vec![hour("a", 0)]).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_says_nothing_does_not_hide_the_next_one() {
+    let db = db(Wall::Keywords).await;
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await;
+    let silent = silent.expect("a port");
+    let port = silent.local_addr().expect("an address").port();
+    let (server, name) = db.url.rsplit_once('/').expect("a database");
+    let (user, host) = server.rsplit_once('@').expect("a user");
+    let mut config = config(&format!("{user}@127.0.0.1:{port},{host}/{name}"));
+    config.connect_timeout = Duration::from_secs(2);
+    let inbox = Inbox::new(&config, Wall::Keywords).expect("an inbox");
+    inbox.check_schema().await.expect("the second server");
+    let transaction = match inbox.begin(&db.head(0, vec![]), false).await {
+        Ok(Begun::Open(transaction, _)) => transaction,
+        other => unreachable!("not open: {other:?}"),
+    };
+    transaction.commit(finish(1)).await.expect("committed");
+}

@@ -54,12 +54,14 @@ enum NotOpened {
     Nowhere,
     #[error("the server takes no writes")]
     ReadOnly,
+    #[error("no answer within postgres.connect_timeout")]
+    Late,
 }
 
 impl Connection {
     /// Opens a connection and sets the session up.
     pub(crate) async fn open(settings: &Arc<Settings>) -> Result<Self, InboxError> {
-        let opening = async {
+        let opened = async {
             let dialled = Self::dial(settings).await?;
             let connection = Self {
                 client: Arc::new(dialled.client),
@@ -70,31 +72,33 @@ impl Connection {
                 settings: Arc::clone(settings),
                 address: dialled.address,
             };
-            connection.client.batch_execute(&settings.session).await?;
-            match connection.client.batch_execute(WATCH_CLIENT).await {
-                Err(error) if error.is_closed() => Err(error.into()),
-                _ => Ok(connection),
-            }
+            in_time(settings, connection.set_up()).await?;
+            Ok(connection)
         };
-        match timeout(settings.connect_timeout, opening).await {
-            Ok(opened) => opened.map_err(|e| not_opened(settings, &e)),
-            Err(_) => Err(overdue_opening(settings)),
+        opened.await.map_err(|e| not_opened(settings, &e))
+    }
+
+    async fn set_up(&self) -> Result<(), NotOpened> {
+        self.client.batch_execute(&self.settings.session).await?;
+        match self.client.batch_execute(WATCH_CLIENT).await {
+            Err(error) if error.is_closed() => Err(error.into()),
+            _ => Ok(()),
         }
     }
 
-    /// Opens a bare connection, to the deadline, without setting the session up.
+    /// Opens a bare connection, without setting the session up.
     pub(crate) async fn bare(settings: &Settings) -> Result<Dialled, InboxError> {
-        match timeout(settings.connect_timeout, Self::dial(settings)).await {
-            Ok(dialled) => dialled.map_err(|e| not_opened(settings, &e)),
-            Err(_) => Err(overdue_opening(settings)),
-        }
+        let dialled = Self::dial(settings).await;
+        dialled.map_err(|e| not_opened(settings, &e))
     }
 
-    /// Takes the first server that answers, and of several the first that takes writes.
+    /// Takes the first server that answers, and of several the first that takes writes. Each has `connect_timeout`:
+    /// one that says nothing must not keep the next from being asked.
     async fn dial(settings: &Settings) -> Result<Dialled, NotOpened> {
+        let found = async { Ok(addresses(&settings.driver).await?) };
         let mut error = NotOpened::Nowhere;
-        for address in addresses(&settings.driver).await? {
-            match Self::dial_one(settings, address).await {
+        for address in in_time(settings, found).await? {
+            match in_time(settings, Self::dial_one(settings, address)).await {
                 Ok(dialled) => return Ok(dialled),
                 Err(e) => error = e,
             }
@@ -222,11 +226,12 @@ impl Drop for Connection {
     }
 }
 
-fn overdue_opening(settings: &Settings) -> InboxError {
-    let place = &settings.place;
-    InboxError::Unreachable(format!(
-        "{place}: no answer within postgres.connect_timeout"
-    ))
+async fn in_time<T>(
+    settings: &Settings,
+    work: impl Future<Output = Result<T, NotOpened>>,
+) -> Result<T, NotOpened> {
+    let done = timeout(settings.connect_timeout, work).await;
+    done.unwrap_or(Err(NotOpened::Late))
 }
 
 /// Why no connection was opened. That this user may not, or that there is no such database, does not pass by
