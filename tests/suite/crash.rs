@@ -6,6 +6,7 @@ use tidegate_tests::{
     Consumer, HostConfig, Ledger, Pattern, TestEnv, payments, test_env, wait_for,
 };
 
+use crate::reader::gone;
 use crate::rows::{
     AccountLock, Counts, PATIENCE, batches, counts, recs, settled, wait_blocked, wait_next,
 };
@@ -69,6 +70,8 @@ async fn killed_before_the_database_commit() {
     env.kafka.produce(&topic, recs(&paid[10..])).await;
     hold.held(PATIENCE).await;
     host.kill();
+    // What is held must go with its connection, not to the server.
+    gone(&proxy).await;
     drop(hold);
     assert_eq!(counts(&env.db).await, Counts::done(10));
     ledger.assert_exact(&paid[..10]).await;
