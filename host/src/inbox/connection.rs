@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use tidegate_core::failure::Failure;
 use tidegate_core::text::bounded;
-use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::config::TargetSessionAttrs;
 use tokio_postgres::{CancelToken, Client, NoTls, Row, Statement};
+use tokio_util::task::AbortOnDropHandle;
 
 use super::SqlParam;
 use super::error::{InboxError, MESSAGE_BYTES, chain, failure_of, no_standby, overdue};
@@ -30,15 +30,15 @@ pub(crate) struct Connection {
     pub(crate) pipeline: Pipeline,
     /// How long an answer may take.
     pub(crate) patience: Duration,
-    driver: JoinHandle<()>,
+    driver: AbortOnDropHandle<()>,
     settings: Arc<Settings>,
     address: Address,
 }
 
-/// A client, what drives it, and what it is connected by.
+/// A client, what drives it, and what it is connected by. Dropping it cuts it.
 pub(crate) struct Dialled {
     pub(crate) client: Client,
-    pub(crate) driver: JoinHandle<()>,
+    driver: AbortOnDropHandle<()>,
     pipeline: Pipeline,
     address: Address,
 }
@@ -115,13 +115,12 @@ impl Connection {
         });
         let dialled = Dialled {
             client,
-            driver,
+            driver: AbortOnDropHandle::new(driver),
             pipeline,
             address,
         };
         match settings.driver.get_target_session_attrs() {
             TargetSessionAttrs::ReadWrite if dialled.is_read_only().await? => {
-                dialled.driver.abort();
                 Err(NotOpened::ReadOnly)
             }
             _ => Ok(dialled),
@@ -217,12 +216,6 @@ impl Dialled {
     async fn is_read_only(&self) -> Result<bool, tokio_postgres::Error> {
         let rows = self.client.query("SHOW transaction_read_only", &[]).await?;
         Ok(rows.iter().any(|row| row.get::<_, &str>(0) == "on"))
-    }
-}
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        self.cut();
     }
 }
 

@@ -27,10 +27,7 @@ impl Inbox {
             return Err(newer);
         }
         let mut dialled = Connection::bare(&self.settings).await?;
-        let applied = apply(&mut dialled.client, &self.settings).await;
-        drop(dialled.client);
-        dialled.driver.abort();
-        applied
+        apply(&mut dialled.client, &self.settings).await
     }
 
     /// Refuses a schema that is not there, is older than this binary, or is newer.
