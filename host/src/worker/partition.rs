@@ -134,11 +134,14 @@ impl Partition {
         let (batch, fresh) = (self.pending.make_contiguous(), self.was_fresh);
         let how = (fresh, lane.locks);
         let attempt = Box::pin(attempt(&self.shared, &self.at, &batch[..taken], how));
+        let config = &self.shared.config;
+        // Ids and TTLs of the next batch are read while the server works on this one.
         let look_ahead = async {
             if !more && !self.queue.is_empty() {
                 // What the attempt has sent leaves first.
                 tokio::task::yield_now().await;
-                look_ahead(&mut self.ahead, &self.queue, &self.shared.config);
+                let most = (config.batch.max_records, config.batch.max_bytes);
+                self.ahead.extend(take_in(&self.queue, most, config));
             }
         };
         let ended = tokio::join!(attempt, look_ahead).0;
@@ -168,10 +171,9 @@ impl Partition {
         let held: usize = self.pending.iter().map(|p| p.record.size()).sum();
         let bytes = limits.max_bytes.saturating_sub(held);
         if room > 0 && bytes > 0 && !self.queue.is_empty() {
-            let records = self.queue.take(room, bytes);
             let config = &self.shared.config;
             self.pending
-                .extend(records.into_iter().map(|r| Pending::new(r, config)));
+                .extend(take_in(&self.queue, (room, bytes), config));
         }
     }
 
@@ -297,8 +299,12 @@ impl Partition {
     }
 }
 
-/// Takes in what the next batch may hold while the server works on this one: ids and TTLs are read meanwhile.
-fn look_ahead(ahead: &mut Vec<Pending>, queue: &PartitionQueue, config: &ConsumerConfig) {
-    let records = queue.take(config.batch.max_records, config.batch.max_bytes);
-    ahead.extend(records.into_iter().map(|r| Pending::new(r, config)));
+/// Takes at most so many records and bytes from the queue, and reads their ids and TTLs.
+fn take_in<'a>(
+    queue: &PartitionQueue,
+    (records, bytes): (usize, usize),
+    config: &'a ConsumerConfig,
+) -> impl Iterator<Item = Pending> + use<'a> {
+    let records = queue.take(records, bytes).into_iter();
+    records.map(|record| Pending::new(record, config))
 }
