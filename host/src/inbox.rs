@@ -33,7 +33,7 @@ use pool::Pool;
 use settings::Settings;
 
 pub use error::InboxError;
-pub use letters::{LetterFilter, LetterStatus, StoredLetter};
+pub use letters::{KeepRule, LetterFilter, LetterStatus, StoredLetter};
 pub use lookup::{InboxRow, ProgressRow};
 pub use preflight::Preflight;
 pub use prune::PruneRule;

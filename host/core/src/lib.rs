@@ -17,6 +17,7 @@ mod json;
 pub mod lanes;
 pub mod letter;
 pub mod limits;
+pub mod moment;
 pub mod outcome;
 pub mod partition;
 pub mod progress;

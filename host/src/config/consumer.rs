@@ -43,7 +43,7 @@ pub(super) fn read(
     };
     section.relabel(label.clone());
     let topics = names::topics(&section);
-    let (dead_letter_topic, dead_letter_at) = names::dead_letter(&section, &topics);
+    let (dead_letter_topic, dead_letter_at, letters) = names::dead_letter(&section, &topics);
     let batch = batch(section.child("batch"));
     let (limits, cpu_at) = limits(section.child("limits"));
     let config = ConsumerConfig {
@@ -55,6 +55,7 @@ pub(super) fn read(
         queue: queue(section.child("queue"), batch),
         retry: retry(section.child("retry")),
         dead_letter_topic,
+        letters,
         limits,
         instance: section
             .choice("instance", &INSTANCES)
