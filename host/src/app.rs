@@ -12,9 +12,10 @@ use crate::config::{Config, ConsumerConfig, defaults};
 use crate::engine::{Engine, EngineOptions, watch};
 use crate::inbox::{Inbox, InboxError, KeepRule, PruneRule, Wall};
 use crate::kafka::{self, Publisher, Subscription};
+use crate::worker::control;
 use crate::worker::prune::{Rules, prune};
 use crate::worker::relay::relay;
-use crate::worker::shared::{Db, Parts, Shared};
+use crate::worker::shared::{Db, Host, Parts, Shared};
 use crate::worker::supervisor::supervise;
 
 /// The most guest instances alive at once; each reserves address space.
@@ -151,6 +152,7 @@ fn start(
         engine,
         modules,
         batch_time,
+        host: Host::this(),
     };
     let shared = Arc::new(Shared::new(parts));
     tasks.spawn(supervise(
@@ -159,6 +161,7 @@ fn start(
         events,
         stop.clone(),
     ));
+    tasks.spawn(task(control::keep(shared.clone(), stop.clone())));
     if let Some(topic) = consumer.dead_letter_topic.clone() {
         let publisher = Publisher::new(&config.kafka).map_err(setup)?;
         tasks.spawn(task(relay(

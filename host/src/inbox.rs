@@ -6,6 +6,7 @@
 
 mod assignment;
 mod connection;
+mod control;
 mod error;
 mod letters;
 mod lookup;
@@ -32,6 +33,7 @@ use crate::config::PostgresConfig;
 use pool::Pool;
 use settings::Settings;
 
+pub use control::{ALIVE, ConsumerRow, HostRow};
 pub use error::InboxError;
 pub use letters::{KeepRule, LetterFilter, LetterStatus, StoredLetter};
 pub use lookup::{InboxRow, ProgressRow};

@@ -9,6 +9,7 @@
 pub mod assignment;
 pub mod attempt;
 mod claims;
+pub mod control;
 mod finish;
 pub mod guests;
 pub mod lanes;

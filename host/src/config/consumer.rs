@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tidegate_core::backoff::RetryPolicy;
 use tidegate_core::batch::BatchLimits;
+use tidegate_core::brake::BrakePolicy;
 use tidegate_core::limits::GuestLimits;
 use tidegate_core::resume::Start;
 
@@ -54,6 +55,7 @@ pub(super) fn read(
         batch,
         queue: queue(section.child("queue"), batch),
         retry: retry(section.child("retry")),
+        brake: brake(&section),
         dead_letter_topic,
         letters,
         limits,
@@ -167,6 +169,22 @@ fn retry(retry: Section<'_>) -> RetryPolicy {
     }
     retry.finish();
     policy
+}
+
+/// `[consumer.brake]`, or `brake = "off"`.
+fn brake(consumer: &Section<'_>) -> Option<BrakePolicy> {
+    if is_off(consumer, "brake") {
+        return None;
+    }
+    let brake = consumer.child("brake");
+    let default = BrakePolicy::default();
+    let policy = BrakePolicy {
+        window: brake.count("window", default.window, 1..=defaults::BRAKE_WINDOW_BOUND),
+        share: brake.share("share", default.share),
+        traps: brake.count("traps", default.traps, 0..=defaults::BRAKE_WINDOW_BOUND),
+    };
+    brake.finish();
+    Some(policy)
 }
 
 /// `limits`, and the place of `cpu`.

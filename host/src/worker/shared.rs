@@ -4,6 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tidegate_core::brake::{Brake, Ended, Trip};
+use tidegate_core::control::Control;
 use tidegate_core::progress::ProgressKey;
 use tidegate_core::record::TopicPartition;
 use tokio::sync::{Notify, Semaphore, watch};
@@ -47,6 +49,12 @@ pub struct Shared {
     pub lanes: Arc<Lanes>,
     /// Rung when a dead letter was written.
     pub letters: Notify,
+    /// This process.
+    pub host: Host,
+    /// Rung when the consumer's state is to be read now.
+    pub look: Notify,
+    control: watch::Sender<Control>,
+    brake: Mutex<Option<Brake>>,
     state: Mutex<State>,
 }
 
@@ -57,6 +65,26 @@ struct State {
     stopped: HashMap<TopicPartition, String>,
     /// Some partition was stopped when the end began.
     ended_stopped: bool,
+}
+
+/// The process that runs consumers, as others see it.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// Another one in every process.
+    pub id: Uuid,
+    /// Machine and process, for people.
+    pub label: String,
+}
+
+impl Host {
+    /// This process.
+    pub fn this() -> Self {
+        let machine = nix::unistd::gethostname().unwrap_or_default();
+        Self {
+            id: Uuid::new_v4(),
+            label: format!("{}:{}", machine.to_string_lossy(), std::process::id()),
+        }
+    }
 }
 
 /// What [`Shared`] is made of.
@@ -73,6 +101,8 @@ pub struct Parts {
     pub modules: watch::Receiver<Arc<Module<Db>>>,
     /// How long the guests of one batch may run together.
     pub batch_time: Duration,
+    /// This process.
+    pub host: Host,
 }
 
 impl Shared {
@@ -84,6 +114,7 @@ impl Shared {
             limits: parts.config.limits.clone(),
             settings: parts.config.settings.clone(),
         };
+        let brake = parts.config.brake.map(Brake::new);
         Self {
             lanes: Lanes::new(name.clone()),
             name,
@@ -97,6 +128,10 @@ impl Shared {
             registering: tokio::sync::Mutex::new(()),
             looking: Semaphore::new(LOOKS),
             letters: Notify::new(),
+            host: parts.host,
+            look: Notify::new(),
+            control: watch::Sender::default(),
+            brake: Mutex::new(brake),
             state: Mutex::default(),
         }
     }
@@ -165,6 +200,44 @@ impl Shared {
     pub fn any_stopped(&self) -> bool {
         let state = self.state();
         state.ended_stopped || !state.stopped.is_empty()
+    }
+
+    /// Whether the consumer may handle records, as far as this host has heard.
+    pub fn control(&self) -> Control {
+        self.control.borrow().clone()
+    }
+
+    /// Follows the consumer's state.
+    pub fn controls(&self) -> watch::Receiver<Control> {
+        self.control.subscribe()
+    }
+
+    /// The consumer's state is this now.
+    pub fn control_is(&self, control: Control) {
+        self.control.send_replace(control);
+    }
+
+    /// Whether committing records that ended so would trip the brake.
+    pub fn trips(&self, ends: impl Iterator<Item = Ended>) -> Option<Trip> {
+        self.brake().as_ref()?.trips(ends)
+    }
+
+    /// Records that ended so are committed.
+    pub fn ended(&self, ends: impl Iterator<Item = Ended>) {
+        if let Some(brake) = self.brake().as_mut() {
+            brake.committed(ends);
+        }
+    }
+
+    /// The brake was lifted: what tripped it counts no more.
+    pub fn brake_released(&self) {
+        if let Some(brake) = self.brake().as_mut() {
+            brake.clear();
+        }
+    }
+
+    fn brake(&self) -> MutexGuard<'_, Option<Brake>> {
+        self.brake.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
