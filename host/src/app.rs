@@ -12,6 +12,7 @@ use crate::config::{Config, ConsumerConfig, defaults};
 use crate::engine::{Engine, EngineOptions, watch};
 use crate::inbox::{Inbox, InboxError, KeepRule, PruneRule, Wall};
 use crate::kafka::{self, Publisher, Subscription};
+use crate::worker::alone::Stage;
 use crate::worker::control;
 use crate::worker::prune::{Rules, prune};
 use crate::worker::relay::relay;
@@ -77,9 +78,10 @@ pub async fn run_until(
     }
     let mut tasks = JoinSet::new();
     let mut consumers = Vec::new();
+    let process = (Host::this(), Stage::default());
     for (consumer, handler) in config.consumers.iter().zip(&handlers) {
         let parts = (consumer, handler.changed(), inbox.clone(), engine.clone());
-        consumers.push(start(&config, parts, &mut tasks, &stop)?);
+        consumers.push(start(&config, parts, &process, (&mut tasks, &stop))?);
     }
     let interval = config.postgres.prune_interval;
     tasks.spawn(task(prune(
@@ -132,8 +134,8 @@ type Module = modules::Receiver<Arc<crate::engine::Module<Db>>>;
 fn start(
     config: &Config,
     (consumer, modules, inbox, engine): (&ConsumerConfig, Module, Inbox, Engine<Db>),
-    tasks: &mut JoinSet<Result<(), String>>,
-    stop: &CancellationToken,
+    (host, stage): &(Host, Stage),
+    (tasks, stop): (&mut JoinSet<Result<(), String>>, &CancellationToken),
 ) -> Result<Arc<Shared>, AppError> {
     let subscription = Subscription {
         consumer: consumer.name.as_str().into(),
@@ -152,7 +154,8 @@ fn start(
         engine,
         modules,
         batch_time,
-        host: Host::this(),
+        host: host.clone(),
+        stage: stage.clone(),
     };
     let shared = Arc::new(Shared::new(parts));
     tasks.spawn(supervise(

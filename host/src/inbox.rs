@@ -7,6 +7,7 @@
 mod assignment;
 mod connection;
 mod control;
+mod endurance;
 mod error;
 mod letters;
 mod lookup;

@@ -6,12 +6,14 @@
 //! [`guests`], `finish`; no more of them at the same time than get on together, [`lanes`]), asks the core for a verdict when one fails ([`react`]), and has Kafka's offset follow
 //! ([`offsets`]). [`relay`] publishes dead letters, [`prune`] removes expired claims.
 
+pub mod alone;
 pub mod assignment;
 pub mod attempt;
 mod claims;
 pub mod control;
 mod finish;
 pub mod guests;
+mod intake;
 pub mod lanes;
 pub mod offsets;
 pub mod owner;

@@ -8,6 +8,7 @@ pub use self::headers::{
     ID, LetterFacts, MAX_HEADER_MESSAGE_BYTES, MAX_TRACE_BYTES, PREFIX, Profile, headers,
 };
 use crate::claim::BadEventId;
+use crate::limits::Limit;
 use crate::record::{Record, TopicPartition};
 use crate::ttl::BadTtl;
 
@@ -23,6 +24,17 @@ pub struct Cause {
     /// How often the record was tried.
     pub attempts: u32,
 }
+
+impl Cause {
+    /// Whether the record's guest trapped or ran into a limit that ends its instance.
+    pub fn is_trap(&self) -> bool {
+        let limits = [Limit::Memory, Limit::Cpu].map(Limit::code);
+        self.code == TRAP || limits.contains(&self.code.as_str())
+    }
+}
+
+/// The code of a trapped guest.
+pub const TRAP: &str = "trap";
 
 /// A dead letter about to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]

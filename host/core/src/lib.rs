@@ -11,6 +11,7 @@ pub mod brake;
 pub mod claim;
 pub mod commit;
 pub mod control;
+pub mod crash;
 pub mod duty;
 pub mod event_id;
 pub mod failure;

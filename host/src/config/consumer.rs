@@ -158,6 +158,7 @@ fn retry(retry: Section<'_>) -> RetryPolicy {
             default.max_elapsed,
             Duration::ZERO..=30 * defaults::WAIT_BOUND,
         ),
+        max_attempts: attempts(&retry),
     };
     if policy.initial > policy.max {
         let key = if retry.has("initial") {
@@ -169,6 +170,13 @@ fn retry(retry: Section<'_>) -> RetryPolicy {
     }
     retry.finish();
     policy
+}
+
+/// `max_attempts`; none unless it is given.
+fn attempts(retry: &Section<'_>) -> Option<u32> {
+    let given = retry.has("max_attempts");
+    let most = retry.count("max_attempts", 1, 1..=1_000_000);
+    given.then(|| u32::try_from(most).unwrap_or(u32::MAX))
 }
 
 /// `[consumer.brake]`, or `brake = "off"`.

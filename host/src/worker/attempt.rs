@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tidegate_core::brake::Trip;
 use tidegate_core::claim::{ClaimRequest, Claimed, DuplicateKind, Standing};
 use tidegate_core::failure::Broken;
 use tidegate_core::lanes::Locks;
@@ -32,8 +33,12 @@ pub enum Attempt {
     TooLong,
     /// Nothing was run: an earlier commit, whose answer was lost, had landed. N is this.
     Landed(i64),
+    /// Nothing was run: the consumer is paused or braked.
+    Held,
     /// Nothing was run: another owner has the partition.
     Fenced,
+    /// Rolled back: with these records too many would be rejected.
+    Tripped(Trip),
     /// Rolled back.
     Broken(Broken),
 }
@@ -79,6 +84,7 @@ pub async fn attempt(
             .await
         }
         Ok(Begun::Landed(next)) => Attempt::Landed(next),
+        Ok(Begun::Held) => Attempt::Held,
         Ok(Begun::Fenced) => Attempt::Fenced,
         Err(failure) => Attempt::Broken(Broken {
             offset: None,
@@ -102,11 +108,16 @@ async fn run(
             return end;
         }
     };
+    if let Some(trip) = shared.trips(fates.iter().map(Fate::ended)) {
+        guests.into_db().rollback().await;
+        return Attempt::Tripped(trip);
+    }
     let guests_time = clock.elapsed();
     let finish = finish(shared, at, &claims, (&fates, digest));
     let (next, letters) = (finish.next_offset, finish.letters.len());
     match guests.into_db().commit(finish).await {
         Ok(()) => {
+            shared.ended(fates.iter().map(Fate::ended));
             let commit_time = clock.elapsed() - guests_time;
             tracing::debug!(consumer = %shared.name, next, records = fates.len(), ?begin_time, ?guests_time, ?commit_time, "batch committed");
             Attempt::Committed { next, letters }

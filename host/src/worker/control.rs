@@ -54,6 +54,10 @@ async fn look(shared: &Shared, activated: bool) -> Result<Control, Failure> {
     inbox
         .beat(&shared.name, (host.id, &host.label), &digest)
         .await?;
+    for source in shared.lost_under_a_mark() {
+        inbox.acquit(&shared.key(&source), host.id).await?;
+        shared.unmarks(&source);
+    }
     let control = inbox.control(&shared.name).await?;
     if activated && control.lifted_by(&digest) && inbox.lift(&shared.name, &digest).await? {
         tracing::info!(consumer = %shared.name, module = %hex::encode(digest), "another module is active: the brake is lifted");

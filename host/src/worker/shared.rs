@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tidegate_core::brake::{Brake, Ended, Trip};
 use tidegate_core::control::Control;
@@ -15,6 +15,7 @@ use crate::config::ConsumerConfig;
 use crate::engine::{Engine, GuestEnv, Module};
 use crate::inbox::{Inbox, Transaction};
 use crate::kafka::Consumer;
+use crate::worker::alone::Stage;
 use crate::worker::lanes::Lanes;
 
 /// What a guest's statements run in.
@@ -51,10 +52,12 @@ pub struct Shared {
     pub letters: Notify,
     /// This process.
     pub host: Host,
+    /// Shared by all consumers: who runs beside whom.
+    pub stage: Stage,
     /// Rung when the consumer's state is to be read now.
     pub look: Notify,
     control: watch::Sender<Control>,
-    brake: Mutex<Option<Brake>>,
+    brake: Mutex<(Option<Brake>, Instant)>,
     state: Mutex<State>,
 }
 
@@ -63,6 +66,8 @@ struct State {
     tokens: HashMap<TopicPartition, Uuid>,
     quarantined: HashSet<[u8; 32]>,
     stopped: HashMap<TopicPartition, String>,
+    /// Partitions in which a record's mark stands, or may stand.
+    marked: HashSet<TopicPartition>,
     /// Some partition was stopped when the end began.
     ended_stopped: bool,
 }
@@ -103,6 +108,8 @@ pub struct Parts {
     pub batch_time: Duration,
     /// This process.
     pub host: Host,
+    /// Shared by all consumers: who runs beside whom.
+    pub stage: Stage,
 }
 
 impl Shared {
@@ -129,9 +136,10 @@ impl Shared {
             looking: Semaphore::new(LOOKS),
             letters: Notify::new(),
             host: parts.host,
+            stage: parts.stage,
             look: Notify::new(),
             control: watch::Sender::default(),
-            brake: Mutex::new(brake),
+            brake: Mutex::new((brake, Instant::now())),
             state: Mutex::default(),
         }
     }
@@ -181,6 +189,23 @@ impl Shared {
         self.state().quarantined.contains(&module.digest())
     }
 
+    /// A record's mark is about to stand in a partition.
+    pub fn marks(&self, source: &TopicPartition) {
+        self.state().marked.insert(source.clone());
+    }
+
+    /// No mark stands there.
+    pub fn unmarks(&self, source: &TopicPartition) {
+        self.state().marked.remove(source);
+    }
+
+    /// Partitions that this host lost while a mark of it stood.
+    pub fn lost_under_a_mark(&self) -> Vec<TopicPartition> {
+        let state = self.state();
+        let lost = |tp: &&TopicPartition| !state.tokens.contains_key(*tp);
+        state.marked.iter().filter(lost).cloned().collect()
+    }
+
     /// Marks a partition as stopped, with the reason, or as going again.
     pub fn stopped(&self, source: &TopicPartition, reason: Option<String>) {
         let mut state = self.state();
@@ -219,24 +244,33 @@ impl Shared {
 
     /// Whether committing records that ended so would trip the brake.
     pub fn trips(&self, ends: impl Iterator<Item = Ended>) -> Option<Trip> {
-        self.brake().as_ref()?.trips(ends)
+        self.brake().0.as_ref()?.trips(ends)
     }
 
     /// Records that ended so are committed.
     pub fn ended(&self, ends: impl Iterator<Item = Ended>) {
-        if let Some(brake) = self.brake().as_mut() {
+        if let Some(brake) = self.brake().0.as_mut() {
             brake.committed(ends);
         }
     }
 
-    /// The brake was lifted: what tripped it counts no more.
+    /// The consumer runs again: what held it back counts no more.
     pub fn brake_released(&self) {
-        if let Some(brake) = self.brake().as_mut() {
+        let mut brake = self.brake();
+        brake.1 = Instant::now();
+        if let Some(brake) = brake.0.as_mut() {
             brake.clear();
         }
+        drop(brake);
+        self.state().quarantined.clear();
     }
 
-    fn brake(&self) -> MutexGuard<'_, Option<Brake>> {
+    /// How long this host has run the consumer since it was last held back.
+    pub fn running_for(&self) -> Duration {
+        self.brake().1.elapsed()
+    }
+
+    fn brake(&self) -> MutexGuard<'_, (Option<Brake>, Instant)> {
         self.brake.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
