@@ -14,8 +14,8 @@ CREATE INDEX dead_letters_unpublished ON tidegate.dead_letters (consumer_name, t
 CREATE INDEX dead_letters_closed ON tidegate.dead_letters (closed_at) WHERE closed_at IS NOT NULL;
 CREATE INDEX dead_letters_former ON tidegate.dead_letters USING gin (former_ids) WHERE former_ids <> '{}';
 
--- A request to replay letters of one consumer. A host that works on it holds it by a token that runs out. Updated
--- three times a letter: half of each page stays free.
+-- A request to replay letters of one consumer. One host works on it, for as long as that host is seen. Updated twice a
+-- letter: half of each page stays free.
 CREATE TABLE tidegate.replays (
     id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     consumer_name text COLLATE "C" NOT NULL CHECK (consumer_name <> ''),
@@ -30,7 +30,6 @@ CREATE TABLE tidegate.replays (
     gone          bigint NOT NULL DEFAULT 0 CHECK (gone >= 0),
     waits         text COLLATE "C",
     owner         uuid,
-    owned_until   timestamptz,
     begun         bigint NOT NULL DEFAULT 0,
     sealed        bigint NOT NULL DEFAULT 0,
     finished_at   timestamptz,
@@ -43,6 +42,7 @@ CREATE INDEX replays_finished ON tidegate.replays (finished_at) WHERE finished_a
 
 COMMENT ON COLUMN tidegate.replays.duplicate IS 'letters whose event had been handled meanwhile';
 COMMENT ON COLUMN tidegate.replays.gone IS 'letters that were closed by somebody else before their turn';
+COMMENT ON COLUMN tidegate.replays.owner IS 'the process that works on it';
 COMMENT ON COLUMN tidegate.replays.waits IS 'what the host that works on it waits for';
 
 -- A request's letters in the order of their turn. One letter waits in one open request at most.

@@ -16,6 +16,7 @@ mod pool;
 mod preflight;
 mod prune;
 mod refused;
+mod replays;
 mod schema;
 mod settings;
 mod statements;
@@ -40,7 +41,11 @@ pub use letters::{KeepRule, LetterFilter, LetterStatus, StoredLetter};
 pub use lookup::{InboxRow, ProgressRow};
 pub use preflight::Preflight;
 pub use prune::PruneRule;
-pub use transaction::{BatchHead, Begun, Finish, ResultLimits, Transaction};
+pub use replays::{Planned, Prospect, ReplayProgress, ReplayRequest, Taken, Turn};
+pub use transaction::{
+    BatchHead, Begun, Finish, ReplayBegun, ReplayEnd, ReplayHead, ReplayResult, ResultLimits,
+    Transaction,
+};
 pub use wall::Wall;
 
 /// Connections for what is not a batch: the relay, pruning and look-ups, so that none of them ever waits behind

@@ -25,6 +25,7 @@ pub mod outcome;
 pub mod partition;
 pub mod progress;
 pub mod record;
+pub mod replay;
 pub mod resume;
 pub mod split;
 pub mod sql;

@@ -12,7 +12,7 @@ use tidegate_core::record::{Header, Record, Timestamp, TopicPartition};
 use tokio_postgres::Row;
 
 use super::{Inbox, SqlParam};
-use filter::{Given, matching};
+pub(super) use filter::{Given, matching};
 
 pub use filter::LetterFilter;
 pub use keep::KeepRule;
