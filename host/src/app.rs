@@ -16,6 +16,7 @@ use crate::worker::alone::Stage;
 use crate::worker::control;
 use crate::worker::prune::{Rules, prune};
 use crate::worker::relay::relay;
+use crate::worker::replay::replay;
 use crate::worker::shared::{Db, Host, Parts, Shared};
 use crate::worker::supervisor::supervise;
 
@@ -165,6 +166,7 @@ fn start(
         stop.clone(),
     ));
     tasks.spawn(task(control::keep(shared.clone(), stop.clone())));
+    tasks.spawn(task(replay(shared.clone(), stop.clone())));
     if let Some(topic) = consumer.dead_letter_topic.clone() {
         let publisher = Publisher::new(&config.kafka).map_err(setup)?;
         tasks.spawn(task(relay(

@@ -28,6 +28,7 @@ const PAUSES: RetryPolicy = RetryPolicy {
     initial: Duration::from_secs(2),
     max: Duration::from_secs(15),
     max_elapsed: Duration::MAX,
+    max_attempts: None,
 };
 
 /// How long marking may take at the end.
