@@ -4,7 +4,9 @@ mod discard;
 mod export;
 mod filter;
 mod publish;
+mod replay;
 mod show;
+mod watch;
 
 use std::path::PathBuf;
 
@@ -13,6 +15,7 @@ use clap::Subcommand;
 use super::{CliError, FormatArgs};
 use crate::config::Config;
 use filter::FilterArgs;
+use replay::ReplayArgs;
 
 /// Dead letters.
 #[derive(Debug, Subcommand)]
@@ -40,6 +43,14 @@ pub(super) enum LettersCommand {
         #[command(flatten)]
         format: FormatArgs,
     },
+    /// Handle open dead letters again, by the consumer that rejected them alone
+    ///
+    /// A running host of the consumer does it: one letter after the other through the same claim, handler, limits and
+    /// transaction. A letter that is handled is resolved; one that is rejected again stays open with its new cause, as
+    /// that of its next round, and is published again; one whose event was handled meanwhile is superseded. The command
+    /// waits for the end. It may be ended and asked again: no letter is replayed twice for that. It fails if letters
+    /// were rejected again.
+    Replay(Box<ReplayArgs>),
     /// Write dead letters as JSON lines, oldest first, keys and values in base64
     Export {
         #[command(flatten)]
@@ -88,6 +99,7 @@ pub(super) async fn execute(config: Config, command: LettersCommand) -> Result<(
             filter.unpublishable = unpublishable;
             show::list(&config, &filter, limit, format).await
         }
+        LettersCommand::Replay(args) => replay::execute(&config, *args).await,
         LettersCommand::Show { id, format } => show::one(&config, &id, format).await,
         LettersCommand::Export {
             filter,

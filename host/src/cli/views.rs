@@ -2,11 +2,13 @@
 
 mod consumers;
 mod positions;
+mod replays;
 
 use serde::{Serialize, Serializer};
 
 pub use consumers::ConsumerView;
 pub use positions::{AdoptedRow, Position, SetRow};
+pub use replays::{PlannedRow, ReplayRow};
 
 use super::render::{Fields, Row, bytes, opt};
 

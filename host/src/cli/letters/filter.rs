@@ -29,10 +29,10 @@ pub(in crate::cli) struct FilterArgs {
     partition: Option<i32>,
     /// Only rejected since then: "2h" (ago) or "2026-05-01T12:00:00Z"
     #[arg(long, value_name = "MOMENT", value_parser = moment)]
-    since: Option<i64>,
+    since: Option<Moment>,
     /// Only rejected before then
     #[arg(long, value_name = "MOMENT", value_parser = moment)]
-    until: Option<i64>,
+    until: Option<Moment>,
     /// Only rejected by the module whose digest begins so
     #[arg(long, value_name = "DIGEST", value_parser = digest)]
     module: Option<String>,
@@ -41,10 +41,19 @@ pub(in crate::cli) struct FilterArgs {
     id: Vec<String>,
 }
 
-fn moment(text: &str) -> Result<i64, String> {
+/// A moment, and how it was written.
+#[derive(Clone, Debug)]
+struct Moment {
+    ms: i64,
+    text: String,
+}
+
+fn moment(text: &str) -> Result<Moment, String> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.map_or(0, |now| i64::try_from(now.as_millis()).unwrap_or(i64::MAX));
-    parse_moment(text, now)
+    let ms = parse_moment(text, now)?;
+    let text = text.to_owned();
+    Ok(Moment { ms, text })
 }
 
 fn digest(text: &str) -> Result<String, String> {
@@ -64,12 +73,41 @@ impl FilterArgs {
             sqlstate: self.sqlstate,
             topic: self.topic,
             partition: self.partition,
-            since_ms: self.since,
-            until_ms: self.until,
+            since_ms: self.since.map(|moment| moment.ms),
+            until_ms: self.until.map(|moment| moment.ms),
             module: self.module,
             ids: self.id,
             unpublishable: false,
         })
+    }
+}
+
+impl std::fmt::Display for FilterArgs {
+    /// The options as they were given.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let moment = |moment: &Option<Moment>| moment.as_ref().map(|moment| moment.text.clone());
+        let one = [
+            ("consumer", self.consumer.clone()),
+            ("sqlstate", self.sqlstate.clone()),
+            ("topic", self.topic.clone()),
+            (
+                "partition",
+                self.partition.map(|partition| partition.to_string()),
+            ),
+            ("since", moment(&self.since)),
+            ("until", moment(&self.until)),
+            ("module", self.module.clone()),
+        ];
+        let one = one
+            .iter()
+            .filter_map(|(name, value)| Some((name, value.as_ref()?)));
+        let codes = self.code.iter().map(|code| (&"code", code));
+        let ids = self.id.iter().map(|id| (&"id", id));
+        let all = one.chain(codes).chain(ids);
+        let words: Vec<String> = all
+            .map(|(name, value)| format!("--{name} {value}"))
+            .collect();
+        f.write_str(&words.join(" "))
     }
 }
 
