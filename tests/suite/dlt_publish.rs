@@ -102,7 +102,7 @@ async fn a_broker_lost_in_mid_publish_costs_no_letter() {
     scene.produce((0..120).map(record).collect()).await;
     proxy.cut_on_reply_after(Pattern::KafkaApi(0), 5);
     let config = scene.env.config().bootstrap(&proxy.addr());
-    let config = config.consumer(scene.consumer("rejects").await);
+    let config = config.consumer(scene.consumer("rejects").await.set("brake", "off"));
     let _host = scene.env.host(config).start().await;
     scene.wait_counts(done_and_rejected(0, 120)).await;
     published(&scene, 120).await;

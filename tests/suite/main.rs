@@ -49,6 +49,7 @@ mod reader;
 mod readme;
 mod rebalance;
 mod registration;
+mod replay;
 mod resume;
 mod rows;
 mod same_log;
