@@ -6,15 +6,18 @@
     reason = "a helper of a test fails by panicking, as a test does"
 )]
 
+mod brake;
 mod cli;
 mod cli_check;
 mod compaction;
 mod contention;
 mod contract;
 mod crash;
+mod crash_loop;
 mod crash_storm;
 mod delivery;
 mod dev;
+mod endurance;
 mod engine_calls;
 mod engine_fake;
 mod engine_limits;
@@ -52,6 +55,7 @@ mod same_log;
 mod sandbox;
 mod scene;
 mod statements;
+mod stops;
 mod swap;
 mod text;
 mod ttl;

@@ -83,7 +83,10 @@ impl Partition {
         if caution.alone() {
             tracing::warn!(consumer = %shared.name, partition = %source, at = at.next, "hosts have died at this place: the next records run alone, each announced first");
         }
-        let planner = Planner::new(most);
+        let mut planner = Planner::new(most);
+        if let Some(failing) = at.failing {
+            planner.expect(failing.offset);
+        }
         let known = Known::new(at.failing, caution);
         Self {
             // A group's offset ahead of N was not written down.

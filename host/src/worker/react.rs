@@ -88,7 +88,10 @@ impl Partition {
         };
         let record = &mut self.pending[index];
         record.attempts = record.attempts.saturating_add(1);
-        if taken == 1 && retry.exhausted(record.attempts, record.elapsed) {
+        // The handler's own word needs no proof by a run alone; what a limit or the database says may be a neighbour's
+        // doing.
+        let proven = taken == 1 || matches!(broken.failure, Failure::Retry { .. });
+        if proven && retry.exhausted(record.attempts, record.elapsed) {
             let facts = Facts {
                 attempts: record.attempts,
                 ..Facts::default()

@@ -138,6 +138,11 @@ impl Consumer {
         self.put("consumer.retry", key, &value)
     }
 
+    /// A key of `[consumer.brake]`.
+    pub fn brake(self, key: &str, value: impl TomlValue) -> Self {
+        self.put("consumer.brake", key, &value)
+    }
+
     /// A key of `[consumer.limits]`.
     pub fn limits(self, key: &str, value: impl TomlValue) -> Self {
         self.put("consumer.limits", key, &value)
