@@ -1,5 +1,7 @@
 //! `tidegate run`: the order in which things start and stop.
 
+mod watched;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,10 +10,12 @@ use tokio::sync::watch as modules;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use self::watched::Watched;
 use crate::config::{Config, ConsumerConfig};
 use crate::engine::{Engine, EngineOptions, watch};
 use crate::inbox::{Inbox, InboxError, PruneRule, Wall};
 use crate::kafka::{self, Publisher, Subscription};
+use crate::meters::{Meters, names};
 use crate::worker::prune::prune;
 use crate::worker::relay::relay;
 use crate::worker::shared::{Db, Parts, Shared};
@@ -65,6 +69,9 @@ pub async fn run_until(
     options: RunOptions,
     stop: CancellationToken,
 ) -> Result<(), AppError> {
+    let mut tasks = JoinSet::new();
+    // First of all: who watches is told from the start what the host waits for.
+    let watched = Watched::start(&config, &mut tasks, &stop).await?;
     let inbox = Inbox::new(&config.postgres, options.wall).map_err(setup)?;
     schema(&inbox, options.migrate, &stop).await?;
     let engine = Engine::new(engine_options(&config)).map_err(setup)?;
@@ -74,17 +81,19 @@ pub async fn run_until(
         let handler = watch::open(&engine, &consumer.handler).await;
         handlers.push(handler.map_err(setup)?);
     }
-    let mut tasks = JoinSet::new();
     let mut consumers = Vec::new();
     for (consumer, handler) in config.consumers.iter().zip(&handlers) {
         let parts = (consumer, handler.changed(), inbox.clone(), engine.clone());
-        consumers.push(start(&config, parts, &mut tasks, &stop)?);
+        let meters = Meters::new(&watched.registry, consumer);
+        consumers.push(start(&config, (parts, meters), &mut tasks, &stop)?);
     }
+    watched.consumers(&inbox, &consumers, &mut tasks, &stop);
     let interval = config.postgres.prune_interval;
     tasks.spawn(task(prune(
         inbox.clone(),
         prune_rule(&config),
         interval,
+        watched.registry.counter(&names::PRUNED, &[]),
         stop.clone(),
     )));
     let patience = config.shutdown_timeout.saturating_sub(CLOSE);
@@ -126,11 +135,13 @@ async fn schema(inbox: &Inbox, migrate: bool, stop: &CancellationToken) -> Resul
     }
 }
 
+type PartsOf<'c> = (&'c ConsumerConfig, Module, Inbox, Engine<Db>);
+
 type Module = modules::Receiver<Arc<crate::engine::Module<Db>>>;
 
 fn start(
     config: &Config,
-    (consumer, modules, inbox, engine): (&ConsumerConfig, Module, Inbox, Engine<Db>),
+    ((consumer, modules, inbox, engine), meters): (PartsOf<'_>, Arc<Meters>),
     tasks: &mut JoinSet<Result<(), String>>,
     stop: &CancellationToken,
 ) -> Result<Arc<Shared>, AppError> {
@@ -151,6 +162,7 @@ fn start(
         engine,
         modules,
         batch_time,
+        meters,
     };
     let shared = Arc::new(Shared::new(parts));
     tasks.spawn(supervise(

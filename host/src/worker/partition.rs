@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use crate::config::ConsumerConfig;
 use crate::kafka::{PartitionQueue, QueueEnd};
+use crate::meters::Place;
 use crate::worker::attempt::{Attempt, attempt};
 use crate::worker::offsets::Offsets;
 use crate::worker::pending::Pending;
@@ -55,6 +56,8 @@ pub struct Partition {
     ahead: Vec<Pending>,
     queue: PartitionQueue,
     offsets: Offsets,
+    /// Where it stands, for the metrics.
+    place: Arc<Place>,
     /// C as the progress row has it.
     recorded: Option<i64>,
     /// When the token was last looked at.
@@ -76,6 +79,7 @@ impl Partition {
             // A group's offset ahead of N was not written down.
             recorded: at.committed.filter(|c| *c <= at.next),
             looked: Instant::now(),
+            place: shared.meters.place(&source),
             shared,
             source,
             may_begin,
@@ -103,6 +107,7 @@ impl Partition {
         self.offsets.want(self.at.next);
         loop {
             self.offsets.poll();
+            self.place.at(self.at.next, self.offsets.acknowledged());
             if !*self.may_begin.borrow() {
                 return End::Drained;
             }
@@ -306,5 +311,8 @@ fn take_in<'a>(
     config: &'a ConsumerConfig,
 ) -> impl Iterator<Item = Pending> + use<'a> {
     let records = queue.take(records, bytes).into_iter();
-    records.map(|record| Pending::new(record, config))
+    records.map(|(record, fetched)| Pending {
+        fetched,
+        ..Pending::new(record, config)
+    })
 }

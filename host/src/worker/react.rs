@@ -22,6 +22,7 @@ impl Partition {
         let attempts = index.map_or(0, |i| self.pending[i].attempts + 1);
         let facts = self.facts(&broken.failure, attempts).await;
         let verdict = of_nobody(&broken, verdict(&broken.failure, facts));
+        self.shared.meters.retried(verdict.name());
         self.say(&broken, &verdict);
         match verdict {
             Verdict::Infrastructure => self.infrastructure(&broken, taken).await,

@@ -13,6 +13,7 @@ use crate::config::ConsumerConfig;
 use crate::engine::{Engine, GuestEnv, Module};
 use crate::inbox::{Inbox, Transaction};
 use crate::kafka::Consumer;
+use crate::meters::Meters;
 use crate::worker::lanes::Lanes;
 
 /// What a guest's statements run in.
@@ -45,6 +46,8 @@ pub struct Shared {
     pub looking: Semaphore,
     /// How many of its batches run at the same time.
     pub lanes: Arc<Lanes>,
+    /// What it measures.
+    pub meters: Arc<Meters>,
     /// Rung when a dead letter was written.
     pub letters: Notify,
     state: Mutex<State>,
@@ -73,6 +76,8 @@ pub struct Parts {
     pub modules: watch::Receiver<Arc<Module<Db>>>,
     /// How long the guests of one batch may run together.
     pub batch_time: Duration,
+    /// What it measures.
+    pub meters: Arc<Meters>,
 }
 
 impl Shared {
@@ -96,6 +101,7 @@ impl Shared {
             batch_time: parts.batch_time,
             registering: tokio::sync::Mutex::new(()),
             looking: Semaphore::new(LOOKS),
+            meters: parts.meters,
             letters: Notify::new(),
             state: Mutex::default(),
         }
@@ -165,6 +171,11 @@ impl Shared {
     pub fn any_stopped(&self) -> bool {
         let state = self.state();
         state.ended_stopped || !state.stopped.is_empty()
+    }
+
+    /// The partitions that are stopped now.
+    pub fn stopped_partitions(&self) -> Vec<TopicPartition> {
+        self.state().stopped.keys().cloned().collect()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
