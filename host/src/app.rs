@@ -16,9 +16,11 @@ use crate::engine::{Engine, EngineOptions, watch};
 use crate::inbox::{Inbox, InboxError, PruneRule, Wall};
 use crate::kafka::{self, Publisher, Subscription};
 use crate::meters::{Meters, names};
+use crate::worker::alone::Stage;
+use crate::worker::control;
 use crate::worker::prune::prune;
 use crate::worker::relay::relay;
-use crate::worker::shared::{Db, Parts, Shared};
+use crate::worker::shared::{Db, Host, Parts, Shared};
 use crate::worker::supervisor::supervise;
 
 /// The most guest instances alive at once; each reserves address space.
@@ -82,10 +84,12 @@ pub async fn run_until(
         handlers.push(handler.map_err(setup)?);
     }
     let mut consumers = Vec::new();
+    let (host, stage) = (Host::this(), Stage::default());
     for (consumer, handler) in config.consumers.iter().zip(&handlers) {
-        let parts = (consumer, handler.changed(), inbox.clone(), engine.clone());
         let meters = Meters::new(&watched.registry, consumer);
-        consumers.push(start(&config, (parts, meters), &mut tasks, &stop)?);
+        let parts = (consumer, handler.changed(), inbox.clone(), engine.clone());
+        let process = (&host, &stage, meters);
+        consumers.push(start(&config, parts, process, (&mut tasks, &stop))?);
     }
     watched.consumers(&inbox, &consumers, &mut tasks, &stop);
     let interval = config.postgres.prune_interval;
@@ -135,15 +139,13 @@ async fn schema(inbox: &Inbox, migrate: bool, stop: &CancellationToken) -> Resul
     }
 }
 
-type PartsOf<'c> = (&'c ConsumerConfig, Module, Inbox, Engine<Db>);
-
 type Module = modules::Receiver<Arc<crate::engine::Module<Db>>>;
 
 fn start(
     config: &Config,
-    ((consumer, modules, inbox, engine), meters): (PartsOf<'_>, Arc<Meters>),
-    tasks: &mut JoinSet<Result<(), String>>,
-    stop: &CancellationToken,
+    (consumer, modules, inbox, engine): (&ConsumerConfig, Module, Inbox, Engine<Db>),
+    (host, stage, meters): (&Host, &Stage, Arc<Meters>),
+    (tasks, stop): (&mut JoinSet<Result<(), String>>, &CancellationToken),
 ) -> Result<Arc<Shared>, AppError> {
     let subscription = Subscription {
         consumer: consumer.name.as_str().into(),
@@ -163,6 +165,8 @@ fn start(
         modules,
         batch_time,
         meters,
+        host: host.clone(),
+        stage: stage.clone(),
     };
     let shared = Arc::new(Shared::new(parts));
     tasks.spawn(supervise(
@@ -171,6 +175,7 @@ fn start(
         events,
         stop.clone(),
     ));
+    tasks.spawn(task(control::keep(shared.clone(), stop.clone())));
     if let Some(topic) = consumer.dead_letter_topic.clone() {
         let publisher = Publisher::new(&config.kafka).map_err(setup)?;
         tasks.spawn(task(relay(

@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use tidegate_core::backoff::RetryPolicy;
 use tidegate_core::batch::BatchLimits;
+use tidegate_core::brake::BrakePolicy;
 use tidegate_core::event_id::IdRule;
 use tidegate_core::limits::GuestLimits;
 use tidegate_core::resume::Start;
@@ -119,6 +120,8 @@ pub struct ConsumerConfig {
     pub queue: QueueLimits,
     /// `[consumer.retry]`
     pub retry: RetryPolicy,
+    /// `[consumer.brake]`; none after `brake = "off"`.
+    pub brake: Option<BrakePolicy>,
     /// `[consumer.dead_letter] topic`: default the first topic's name and `.dlt`. None after
     /// `dead_letter = "off"`: letters stay in PostgreSQL alone.
     pub dead_letter_topic: Option<String>,

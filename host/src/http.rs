@@ -17,7 +17,7 @@ use axum::routing::get;
 use tokio_util::sync::CancellationToken;
 
 use listener::Bounded;
-pub use view::{Host, View};
+pub use view::{Live, View};
 
 /// The text format's type, by version.
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";

@@ -6,6 +6,8 @@
 
 mod assignment;
 mod connection;
+mod control;
+mod endurance;
 mod error;
 mod letters;
 mod lookup;
@@ -33,6 +35,7 @@ use crate::config::PostgresConfig;
 use pool::Pool;
 use settings::Settings;
 
+pub use control::{ALIVE, ConsumerRow, HostRow};
 pub use error::InboxError;
 pub use letters::{LetterFilter, LetterStatus, StoredLetter};
 pub use lookup::{InboxRow, ProgressRow};

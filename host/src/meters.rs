@@ -12,7 +12,7 @@ mod snapshot;
 mod table;
 mod tally;
 
-pub use consumer::{Meters, RunState};
+pub use consumer::Meters;
 pub use places::{Place, Stay};
 pub use registry::Registry;
 pub use snapshot::Snapshot;

@@ -7,11 +7,14 @@
 //! ([`offsets`]). [`relay`] publishes dead letters, [`prune`] removes expired claims; [`lag`] and [`survey`] ask for what
 //! only Kafka and the database know of the metrics.
 
+pub mod alone;
 pub mod assignment;
 pub mod attempt;
 mod claims;
+pub mod control;
 mod finish;
 pub mod guests;
+mod intake;
 pub mod lag;
 pub mod lanes;
 pub mod offsets;

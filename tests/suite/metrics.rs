@@ -3,4 +3,5 @@
 mod exact;
 mod fleet;
 mod lag;
+mod state;
 mod table;

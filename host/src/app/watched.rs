@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{AppError, setup, task};
 use crate::config::Config;
-use crate::http::{Host, Server, View};
+use crate::http::{Live, Server, View};
 use crate::inbox::Inbox;
 use crate::meters::Registry;
 use crate::worker::lag::watch_ends;
@@ -68,7 +68,7 @@ impl Watched {
         let names = consumers.iter().map(|s| s.name.to_string()).collect();
         let asking = Arc::clone(&survey).run(inbox.clone(), names, stop.clone());
         tasks.spawn(task(asking));
-        view.consumes(Host {
+        view.consumes(Live {
             consumers: consumers.to_vec(),
             inbox: inbox.clone(),
             survey,

@@ -88,6 +88,9 @@ pub const TIME_LEAST: Duration = Duration::from_millis(10);
 /// The longest time limit of a guest.
 pub const TIME_MOST: Duration = seconds(3_600);
 
+/// The most records that the brake looks at.
+pub const BRAKE_WINDOW_BOUND: usize = 100_000;
+
 /// The longest consumer name, in bytes: it is part of every key of the inbox.
 pub const CONSUMER_NAME_BYTES: usize = 128;
 

@@ -1,13 +1,15 @@
 //! The gauges, read off the live host at each scrape.
 
-use super::view::Host;
+use tidegate_core::control::State;
+
+use super::view::Live;
 use crate::inbox::LetterFigures;
 use crate::meters::{Metric, Snapshot, names};
 use crate::worker::shared::Shared;
 use crate::worker::survey::Figures;
 
 /// Puts what is true now into `snapshot`.
-pub(super) fn collect(host: &Host, snapshot: &Snapshot) {
+pub(super) fn collect(host: &Live, snapshot: &Snapshot) {
     let figures = host.survey.figures();
     snapshot.set(&names::DATABASE_UP, &[], flag(figures.is_some()));
     for shared in &host.consumers {
@@ -29,8 +31,9 @@ fn consumer(shared: &Shared, snapshot: &Snapshot) {
     let name = &*shared.name;
     let stopped = shared.stopped_partitions().len();
     snapshot.set(&names::STOPPED, &[name], float(stopped));
-    for (word, is) in shared.meters.states() {
-        snapshot.set(&names::STATE, &[name, word], flag(is));
+    let now = shared.control().state;
+    for state in [State::Running, State::Paused, State::Braked] {
+        snapshot.set(&names::STATE, &[name, state.as_str()], flag(state == now));
     }
     let module = shared.module();
     let digest = hex::encode(module.digest());
@@ -54,7 +57,7 @@ fn partitions(shared: &Shared, snapshot: &Snapshot) {
     }
 }
 
-fn database(host: &Host, figures: &Figures, snapshot: &Snapshot) {
+fn database(host: &Live, figures: &Figures, snapshot: &Snapshot) {
     for (shared, letters) in host.consumers.iter().zip(&figures.letters) {
         dead_letters(shared, letters, snapshot);
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::view::Host;
+use super::view::Live;
 use crate::worker::shared::Shared;
 
 /// A poll thread that has not turned for so long will not turn again.
@@ -11,7 +11,7 @@ const SILENCE: Duration = Duration::from_secs(30);
 const NAMED: usize = 20;
 
 /// Poll threads that stand still. That this is answered shows that the runtime does not.
-pub(super) fn not_alive(host: &Host) -> Vec<String> {
+pub(super) fn not_alive(host: &Live) -> Vec<String> {
     let mut problems = Vec::new();
     for shared in &host.consumers {
         let silence = shared.kafka.silence();
@@ -27,7 +27,7 @@ pub(super) fn not_alive(host: &Host) -> Vec<String> {
 }
 
 /// Whatever keeps some record from being handled.
-pub(super) fn not_ready(host: &Host) -> Vec<String> {
+pub(super) fn not_ready(host: &Live) -> Vec<String> {
     let mut problems = not_alive(host);
     problems.extend(host.survey.problem());
     for shared in &host.consumers {

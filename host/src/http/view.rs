@@ -10,7 +10,7 @@ use crate::worker::shared::Shared;
 use crate::worker::survey::Survey;
 
 /// A host that consumes.
-pub struct Host {
+pub struct Live {
     /// Its consumers.
     pub consumers: Vec<Arc<Shared>>,
     /// Its database.
@@ -22,7 +22,7 @@ pub struct Host {
 /// What is shown.
 pub struct View {
     registry: Registry,
-    host: OnceLock<Host>,
+    host: OnceLock<Live>,
     started: AtomicBool,
 }
 
@@ -37,7 +37,7 @@ impl View {
     }
 
     /// From now on the host consumes.
-    pub fn consumes(&self, host: Host) {
+    pub fn consumes(&self, host: Live) {
         // There is one host a process.
         self.host.set(host).ok();
     }

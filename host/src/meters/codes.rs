@@ -9,13 +9,14 @@ const MOST: usize = 64;
 const OTHER: &str = "other";
 
 /// The host's own codes, which never run out of room.
-const OWN: [&str; 19] = [
+const OWN: [&str; 20] = [
     "bad-event-id",
     "bad-header",
     "bad-parameter",
     "bad-ttl",
     "cpu-limit",
     "escape",
+    "host-crash",
     "memory-limit",
     "parameter-bytes-limit",
     "rejected",

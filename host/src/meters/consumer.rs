@@ -1,7 +1,6 @@
 //! One consumer's handles on the counters and histograms, made once.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,26 +17,6 @@ use super::table::{self as names, Metric};
 use super::tally::{Tally, Times};
 use crate::config::ConsumerConfig;
 
-/// What an operator, or the brake, lets a consumer do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunState {
-    /// It consumes.
-    Running,
-    /// It was paused by command.
-    Paused,
-    /// The brake holds it.
-    Braked,
-}
-
-impl RunState {
-    /// Each with its word.
-    pub const ALL: [(RunState, &'static str); 3] = [
-        (RunState::Running, "running"),
-        (RunState::Paused, "paused"),
-        (RunState::Braked, "braked"),
-    ];
-}
-
 /// What one consumer measures.
 pub struct Meters {
     consumer: Arc<str>,
@@ -52,7 +31,6 @@ pub struct Meters {
     places: Arc<Places>,
     /// Batches whose COMMIT was not answered: one a partition at most.
     unknown: Mutex<HashMap<TopicPartition, Tally>>,
-    state: AtomicU8,
 }
 
 /// Counters of one topic.
@@ -97,7 +75,6 @@ impl Meters {
             publish_failures: registry.counter(&names::PUBLISH_FAILURES, &[name]),
             places: Arc::default(),
             unknown: Mutex::default(),
-            state: AtomicU8::new(RunState::Running as u8),
             registry: registry.clone(),
         })
     }
@@ -175,17 +152,6 @@ impl Meters {
     /// The relay failed and leaves off for a while.
     pub fn publishing_failed(&self) {
         self.publish_failures.increment(1);
-    }
-
-    /// What the consumer may do changed.
-    pub fn set_state(&self, state: RunState) {
-        self.state.store(state as u8, Relaxed);
-    }
-
-    /// Each state's word, and whether the consumer is in it.
-    pub fn states(&self) -> [(&'static str, bool); 3] {
-        let now = self.state.load(Relaxed);
-        RunState::ALL.map(|(state, word)| (word, state as u8 == now))
     }
 
     /// A partition is assigned here until the answer is dropped.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tidegate_core::brake::Trip;
 use tidegate_core::claim::{Age, ClaimRequest, Claimed, DuplicateKind, Standing};
 use tidegate_core::failure::{Broken, Failure};
 use tidegate_core::lanes::Locks;
@@ -34,8 +35,12 @@ pub enum Attempt {
     TooLong,
     /// Nothing was run: an earlier commit, whose answer was lost, had landed. N is this.
     Landed(i64),
+    /// Nothing was run: the consumer is paused or braked.
+    Held,
     /// Nothing was run: another owner has the partition.
     Fenced,
+    /// Rolled back: with these records too many would be rejected.
+    Tripped(Trip),
     /// Rolled back.
     Broken(Broken),
 }
@@ -85,6 +90,7 @@ pub async fn attempt(
             shared.meters.landed(source, at.token, next);
             Attempt::Landed(next)
         }
+        Ok(Begun::Held) => Attempt::Held,
         Ok(Begun::Fenced) => Attempt::Fenced,
         Err(failure) => Attempt::Broken(Broken {
             offset: None,
@@ -108,12 +114,17 @@ async fn run(
             return end;
         }
     };
+    if let Some(trip) = shared.trips(fates.iter().map(Fate::ended)) {
+        guests.into_db().rollback().await;
+        return Attempt::Tripped(trip);
+    }
     let guests_time = clock.elapsed();
     let finish = finish(shared, at, &claims, (&fates, digest));
     let (next, letters) = (finish.next_offset, finish.letters.len());
     let tally = tally(at, claims.batch, &finish, ages);
     match guests.into_db().commit(finish).await {
         Ok(commit) => {
+            shared.ended(fates.iter().map(Fate::ended));
             let commit_time = clock.elapsed() - guests_time;
             let times = Times {
                 begin: begin_time,
