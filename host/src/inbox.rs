@@ -19,6 +19,7 @@ mod refused;
 mod schema;
 mod settings;
 mod statements;
+mod survey;
 mod transaction;
 mod value;
 mod wall;
@@ -40,6 +41,7 @@ pub use letters::{LetterFilter, LetterStatus, StoredLetter};
 pub use lookup::{InboxRow, ProgressRow};
 pub use preflight::Preflight;
 pub use prune::PruneRule;
+pub use survey::{ClaimFigures, LetterFigures, PoolFigures};
 pub use transaction::{BatchHead, Begun, Finish, ResultLimits, Transaction};
 pub use wall::Wall;
 

@@ -12,6 +12,7 @@ use tidegate_core::split::Planner;
 use tokio::sync::watch;
 
 use crate::kafka::{PartitionQueue, QueueEnd};
+use crate::meters::Place;
 use crate::worker::attempt::{Attempt, attempt};
 use crate::worker::intake::Known;
 use crate::worker::offsets::Offsets;
@@ -62,6 +63,8 @@ pub struct Partition {
     ahead: Vec<Pending>,
     queue: PartitionQueue,
     offsets: Offsets,
+    /// Where it stands, for the metrics.
+    place: Arc<Place>,
     /// C as the progress row has it.
     recorded: Option<i64>,
     /// When the token was last looked at.
@@ -92,6 +95,7 @@ impl Partition {
             // A group's offset ahead of N was not written down.
             recorded: at.committed.filter(|c| *c <= at.next),
             looked: Instant::now(),
+            place: shared.meters.place(&source),
             shared,
             source,
             may_begin,
@@ -121,6 +125,7 @@ impl Partition {
         self.offsets.want(self.at.next);
         loop {
             self.offsets.poll();
+            self.place.at(self.at.next, self.offsets.acknowledged());
             if !*self.may_begin.borrow() {
                 return End::Drained;
             }

@@ -28,6 +28,8 @@ pub struct Pending {
     pub elapsed: Duration,
     /// Before this it is not tried again.
     pub not_before: Option<Instant>,
+    /// When it was fetched.
+    pub fetched: Instant,
 }
 
 impl Pending {
@@ -52,6 +54,7 @@ impl Pending {
             attempts: 0,
             elapsed: Duration::ZERO,
             not_before: None,
+            fetched: Instant::now(),
         }
     }
 

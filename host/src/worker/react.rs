@@ -26,6 +26,7 @@ impl Partition {
         let attempts = index.map_or(0, |i| self.pending[i].attempts.saturating_add(1));
         let facts = self.facts(&broken, attempts).await;
         let verdict = verdict(&broken.failure, facts);
+        self.shared.meters.retried(verdict.name());
         self.say(&broken, &verdict);
         if taken == 1
             && let Some(index) = index

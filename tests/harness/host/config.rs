@@ -25,6 +25,12 @@ impl HostConfig {
             .librdkafka("session.timeout.ms", "1500")
             .librdkafka("heartbeat.interval.ms", "300")
             .set("host", "module_cache", cache)
+            .set("host", "http", "off")
+    }
+
+    /// Serves metrics and health on a free port, which [`Host::ask`](super::Host::ask) knows.
+    pub fn watched(self) -> Self {
+        self.set("host", "http", "127.0.0.1:0")
     }
 
     /// Where Kafka is: `host:port`.
