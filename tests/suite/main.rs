@@ -30,6 +30,7 @@ mod harness;
 mod health;
 mod ids;
 mod inbox_claims;
+mod inbox_endurance;
 mod inbox_escape;
 mod inbox_fence;
 mod inbox_flights;
