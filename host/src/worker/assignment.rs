@@ -8,6 +8,7 @@ use tidegate_core::record::TopicPartition;
 use tidegate_core::resume::{Decision, Facts, LogCheck, Resume, decide};
 use uuid::Uuid;
 
+use crate::faults::{self, Point};
 use crate::kafka::{Found, read_record};
 use crate::worker::pending::Pending;
 use crate::worker::position::{Placed, Position};
@@ -61,6 +62,10 @@ pub async fn take(
         .take_token(&shared.key(source), token)
         .await
         .map_err(Unready::from)?;
+    faults::at(
+        Point::TokenTaken,
+        row.as_ref().map_or(0, |row| row.next_offset),
+    );
     let mut facts = facts(shared, source, &cluster_id, row).await?;
     loop {
         match decide(&facts) {
@@ -107,6 +112,7 @@ async fn place(
             ));
         }
     }
+    faults::at(Point::Placed, resume.at);
     for notice in resume.notice.iter().chain(&resume.log_notice) {
         if notice.is_warning() {
             tracing::warn!(consumer = %shared.name, partition = %source, "{notice}");

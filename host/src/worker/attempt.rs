@@ -8,6 +8,7 @@ use tidegate_core::failure::Broken;
 use tidegate_core::lanes::Locks;
 
 use crate::engine::Module;
+use crate::faults::{self, Point};
 use crate::inbox::{BatchHead, Begun, ResultLimits};
 use crate::worker::claims::{Claims, Copies, Fate};
 use crate::worker::finish::finish;
@@ -65,6 +66,7 @@ pub async fn attempt(
                 bytes: limits.result_bytes,
             };
             db.run_by(module.name(), limits);
+            faults::at(Point::Begun, batch[batch.len() - 1].offset());
             let claimed = copies.spread(batch, &claimed);
             Box::pin(run(
                 shared,
@@ -105,6 +107,7 @@ async fn run(
     let guests_time = clock.elapsed();
     let finish = finish(shared, at, &claims, (&fates, digest));
     let (next, letters) = (finish.next_offset, finish.letters.len());
+    faults::at(Point::GuestsDone, next - 1);
     match guests.into_db().commit(finish).await {
         Ok(()) => {
             let commit_time = clock.elapsed() - guests_time;

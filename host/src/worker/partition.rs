@@ -10,6 +10,7 @@ use tidegate_core::split::Planner;
 use tokio::sync::watch;
 
 use crate::config::ConsumerConfig;
+use crate::faults::{self, Point};
 use crate::kafka::{PartitionQueue, QueueEnd};
 use crate::worker::attempt::{Attempt, attempt};
 use crate::worker::offsets::Offsets;
@@ -126,6 +127,7 @@ impl Partition {
             return None;
         }
         let taken = self.take();
+        faults::at(Point::BatchCut, self.pending[taken - 1].offset());
         let lanes = &self.shared.lanes;
         let lane = lanes.enter(taken, &mut self.may_begin).await?;
         self.at.committed = self.unrecorded();
@@ -277,6 +279,7 @@ impl Partition {
         let Some(c) = self.unrecorded() else {
             return;
         };
+        faults::at(Point::AcknowledgedWriting, c);
         let key = self.shared.key(&self.source);
         match self.shared.inbox.acknowledge(&key, self.at.token, c).await {
             Ok(_) => self.recorded = Some(c),
@@ -294,6 +297,7 @@ impl Partition {
         self.offsets.want(self.at.next);
         self.offsets.settle(patience()).await;
         let _late = tokio::time::timeout(patience(), self.record_acknowledged()).await;
+        faults::at(Point::GivenBack, self.at.next);
         let acknowledged = self.offsets.acknowledged();
         tracing::info!(consumer = %self.shared.name, partition = %self.source, next = self.at.next, acknowledged, "partition given back");
     }
