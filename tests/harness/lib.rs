@@ -34,7 +34,7 @@ pub use host::{Consumer, Host, HostBuilder, HostConfig, Output, Raw, TomlValue};
 pub use kafka::{At, Got, Kafka, OpenTx, Producer, Rec};
 pub use ledger::{Ledger, Payment, expected, payments};
 pub use postgres::ServerSpec;
-pub use proxy::{Hold, Pattern, Proxy};
+pub use proxy::{Hold, Pattern, Proxy, Way};
 pub use server::Server;
 pub use services::{Services, services};
 pub use wait::{millis, secs, wait_eq, wait_for};
