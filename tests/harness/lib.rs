@@ -35,6 +35,6 @@ pub use kafka::{At, Got, Kafka, OpenTx, Producer, Rec};
 pub use ledger::{Ledger, Payment, expected, payments};
 pub use postgres::ServerSpec;
 pub use proxy::{Hold, Pattern, Proxy, Way};
-pub use server::Server;
+pub use server::{OwnBroker, Server};
 pub use services::{Services, services};
 pub use wait::{millis, secs, wait_eq, wait_for};
