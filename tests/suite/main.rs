@@ -42,6 +42,7 @@ mod offsets_order;
 mod offsets_set;
 mod poison;
 mod pool;
+mod proxy_modes;
 mod prune;
 mod reader;
 mod readme;
