@@ -33,6 +33,7 @@ mod inbox_stage;
 mod inbox_support;
 mod inbox_values;
 mod kill_points;
+mod languages;
 mod latest;
 mod ledger;
 mod letters;
