@@ -25,6 +25,8 @@ pub enum Point {
     Queued,
     /// The batch is cut; its transaction is not begun.
     BatchCut,
+    /// A record that is to run alone is announced; its transaction is not begun.
+    Marked,
     /// The fence and the claims are answered.
     Begun,
     /// The handler is about to be called.
@@ -57,11 +59,12 @@ pub enum Point {
 
 impl Point {
     /// All of them, in the order in which a record meets them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::TokenTaken,
         Self::Placed,
         Self::Queued,
         Self::BatchCut,
+        Self::Marked,
         Self::Begun,
         Self::BeforeCall,
         Self::AfterCall,
@@ -85,6 +88,7 @@ impl Point {
             Self::Placed => "placed",
             Self::Queued => "queued",
             Self::BatchCut => "batch-cut",
+            Self::Marked => "marked",
             Self::Begun => "begun",
             Self::BeforeCall => "before-call",
             Self::AfterCall => "after-call",

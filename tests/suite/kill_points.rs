@@ -77,6 +77,30 @@ async fn killed_with_the_answer_to_commit_unread() {
     assert_eq!(host.terminate().await, 0);
 }
 
+/// A record that runs alone because hosts died at its place, and is announced: one more death is not its end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_with_a_record_announced() {
+    let faulty = Faulty::new("kill-marked", false).await;
+    faulty.produce(0..RECORDS).await;
+    let at = |point| Fault::kill(point).from(RECORDS / 2);
+    let mut announced = false;
+    for _ in 0..6 {
+        let host = faulty
+            .start(&[at(Point::Marked), at(Point::BeforeCall)])
+            .await;
+        assert_eq!(host.wait_exit(PATIENCE).await, -1);
+        faulty.next("killed").await;
+        if host.log_count("fault: marked") > 0 {
+            announced = true;
+            break;
+        }
+    }
+    assert!(announced, "the record was never announced");
+    let host = faulty.start(&[]).await;
+    faulty.wait_all("at the end").await;
+    assert_eq!(host.terminate().await, 0);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_task_that_panics_in_mid_batch_costs_nothing() {
     let faulty = Faulty::new("panics", false).await;

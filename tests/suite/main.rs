@@ -6,14 +6,17 @@
     reason = "a helper of a test fails by panicking, as a test does"
 )]
 
+mod brake;
 mod cli;
 mod cli_check;
 mod compaction;
 mod contention;
 mod contract;
 mod crash;
+mod crash_loop;
 mod delivery;
 mod dev;
+mod endurance;
 mod engine_calls;
 mod engine_fake;
 mod engine_limits;
@@ -23,6 +26,7 @@ mod faults;
 mod faulty;
 mod fence;
 mod harness;
+mod health;
 mod ids;
 mod inbox_claims;
 mod inbox_escape;
@@ -38,6 +42,7 @@ mod latest;
 mod ledger;
 mod letters;
 mod log_shapes;
+mod metrics;
 mod offsets_cli;
 mod offsets_order;
 mod offsets_set;
@@ -57,6 +62,7 @@ mod scene;
 mod soak;
 mod statements;
 mod stop_points;
+mod stops;
 mod swap;
 mod text;
 mod ttl;

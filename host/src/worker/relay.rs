@@ -125,6 +125,7 @@ impl Relay {
         marked.map_err(|e| e.to_string())?;
         faults::at(Point::LettersMarked, 0);
         let letters = std::mem::take(&mut self.published).len();
+        self.shared.meters.published(letters as u64);
         tracing::info!(consumer = %self.shared.name, letters, "dead letters published");
         Ok(())
     }
@@ -171,6 +172,7 @@ impl Relay {
     }
 
     fn say(&mut self, error: &str) {
+        self.shared.meters.publishing_failed();
         let (consumer, topic) = (&self.shared.name, &self.topic);
         match self.repeats.failed(Instant::now()) {
             Say::First => {

@@ -1,6 +1,7 @@
 //! Ending a batch: outcomes, letters, progress with its proof, COMMIT.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tidegate_core::failure::{Broken, Failure};
 use tokio_postgres::{Client, Statement};
@@ -34,8 +35,8 @@ struct Flight {
 impl Transaction {
     /// Ends the batch: writes outcomes, dead letters and progress behind what is staged, waits for all of it, which
     /// proves that this is the transaction that was begun, commits. On error nothing was committed, but for
-    /// [`Failure::CommitUnknown`], where the next fence finds out.
-    pub async fn commit(mut self: Box<Self>, finish: Finish) -> Result<(), Broken> {
+    /// [`Failure::CommitUnknown`], where the next fence finds out. Answers how long COMMIT itself took.
+    pub async fn commit(mut self: Box<Self>, finish: Finish) -> Result<Duration, Broken> {
         let next = finish.next_offset;
         if let Err(broken) = self.prove(finish).await {
             self.ledger.note(broken.clone());
@@ -148,8 +149,8 @@ impl Transaction {
         }
     }
 
-    async fn send_commit(self: Box<Self>, next: i64) -> Result<(), Broken> {
-        let patience = self.held.patience;
+    async fn send_commit(self: Box<Self>, next: i64) -> Result<Duration, Broken> {
+        let (patience, clock) = (self.held.patience, Instant::now());
         let commit = send(self.held.client.batch_execute(COMMIT));
         faults::at(Point::CommitSent, next);
         let answer = tokio::time::timeout(patience, commit).await;
@@ -157,7 +158,7 @@ impl Transaction {
             Ok(Ok(())) => {
                 faults::at(Point::Committed, next);
                 self.held.release();
-                return Ok(());
+                return Ok(clock.elapsed());
             }
             Ok(Err(error)) => refused_commit(failure_of(&error)),
             Err(_) => unknown(overdue("COMMIT", patience)),
