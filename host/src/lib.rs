@@ -5,6 +5,7 @@ pub mod cli;
 pub mod config;
 pub mod dev;
 pub mod engine;
+pub mod faults;
 pub mod http;
 pub mod inbox;
 pub mod kafka;

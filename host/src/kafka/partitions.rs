@@ -11,6 +11,7 @@ use tidegate_core::record::{Record, TopicPartition};
 use super::convert;
 use super::queue::{QueueEnd, Shared};
 use super::sequence::{Arrival, Sequence};
+use crate::faults::{self, Point};
 
 /// The poll thread's table of partitions.
 #[derive(Default)]
@@ -187,6 +188,7 @@ impl Started {
 
     /// A full queue pauses once; what still arrives after that is kept.
     fn put(&mut self, record: Record, now: Instant) -> Delivery {
+        faults::at(Point::Queued, record.offset);
         if !self.queue.push(record, now) || self.paused {
             return Delivery::Taken;
         }

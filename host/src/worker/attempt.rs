@@ -10,6 +10,7 @@ use tidegate_core::lanes::Locks;
 use tidegate_core::letter::Letter;
 
 use crate::engine::Module;
+use crate::faults::{self, Point};
 use crate::inbox::{BatchHead, Begun, Finish, ResultLimits};
 use crate::meters::{Tally, Times};
 use crate::worker::claims::{Claims, Copies, Fate};
@@ -72,6 +73,7 @@ pub async fn attempt(
                 bytes: limits.result_bytes,
             };
             db.run_by(module.name(), limits);
+            faults::at(Point::Begun, batch[batch.len() - 1].offset());
             let claimed = copies.spread(batch, &claimed);
             Box::pin(run(
                 shared,
@@ -121,6 +123,7 @@ async fn run(
     let guests_time = clock.elapsed();
     let finish = finish(shared, at, &claims, (&fates, digest));
     let (next, letters) = (finish.next_offset, finish.letters.len());
+    faults::at(Point::GuestsDone, next - 1);
     let tally = tally(at, claims.batch, &finish, ages);
     match guests.into_db().commit(finish).await {
         Ok(commit) => {

@@ -10,6 +10,7 @@ use tidegate_core::verdict::{Facts, cause};
 
 use crate::config::InstancePer;
 use crate::engine::{Event, Instance, Module, NoInstance};
+use crate::faults::{self, Point};
 use crate::worker::pending::Pending;
 use crate::worker::shared::{Db, Shared};
 
@@ -81,7 +82,9 @@ impl<'a> Guests<'a> {
         self.db().enter(pending.offset());
         let end = match self.instance().await {
             Ok(mut instance) => {
+                faults::at(Point::BeforeCall, pending.offset());
                 let end = instance.call(event(pending)).await;
+                faults::at(Point::AfterCall, pending.offset());
                 self.place = Place::Running(instance);
                 end
             }

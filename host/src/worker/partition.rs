@@ -11,6 +11,7 @@ use tidegate_core::record::TopicPartition;
 use tidegate_core::split::Planner;
 use tokio::sync::watch;
 
+use crate::faults::{self, Point};
 use crate::kafka::{PartitionQueue, QueueEnd};
 use crate::meters::Place;
 use crate::worker::attempt::{Attempt, attempt};
@@ -154,6 +155,7 @@ impl Partition {
         }
         let marked = self.must_be_marked();
         let taken = if marked { 1 } else { self.take() };
+        faults::at(Point::BatchCut, self.pending[taken - 1].offset());
         let lanes = Arc::clone(&self.shared.lanes);
         let lane = lanes.enter(taken, &mut self.may_begin).await?;
         let turn = self.turn(marked).await?;
@@ -333,6 +335,7 @@ impl Partition {
         let Some(c) = self.unrecorded() else {
             return;
         };
+        faults::at(Point::AcknowledgedWriting, c);
         let key = self.shared.key(&self.source);
         match self.shared.inbox.acknowledge(&key, self.at.token, c).await {
             Ok(_) => self.recorded = Some(c),
@@ -350,6 +353,7 @@ impl Partition {
         self.offsets.want(self.at.next);
         self.offsets.settle(patience()).await;
         self.release(patience()).await;
+        faults::at(Point::GivenBack, self.at.next);
         let acknowledged = self.offsets.acknowledged();
         tracing::info!(consumer = %self.shared.name, partition = %self.source, next = self.at.next, acknowledged, "partition given back");
     }

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use tidegate_core::letter::{LetterFacts, headers};
 use tokio_util::sync::CancellationToken;
 
+use crate::faults::{self, Point};
 use crate::inbox::StoredLetter;
 use crate::kafka::{Outgoing, Publisher};
 use crate::worker::repeats::{Repeats, Say};
@@ -122,6 +123,7 @@ impl Relay {
         }
         let marked = self.shared.inbox.mark_published(&self.published).await;
         marked.map_err(|e| e.to_string())?;
+        faults::at(Point::LettersMarked, 0);
         let letters = std::mem::take(&mut self.published).len();
         self.shared.meters.published(letters as u64);
         tracing::info!(consumer = %self.shared.name, letters, "dead letters published");
@@ -153,7 +155,9 @@ impl Relay {
         if key.is_some_and(|key| round.held.contains(key)) {
             return true;
         }
+        faults::at(Point::LetterPublishing, letter.letter.record.offset);
         let Err(error) = self.publisher.publish(outgoing(&self.topic, letter)).await else {
+            faults::at(Point::LetterPublished, letter.letter.record.offset);
             round.published += 1;
             self.published.push(letter.id.clone());
             return true;

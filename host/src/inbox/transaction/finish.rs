@@ -9,6 +9,7 @@ use tokio_postgres::{Client, Statement};
 use super::letters::{self, Shared};
 use super::proof::{Proof, SEAL};
 use super::{Finish, Transaction};
+use crate::faults::{self, Point};
 use crate::inbox::connection::{Sent, send};
 use crate::inbox::error::{failure_of, overdue};
 
@@ -36,12 +37,14 @@ impl Transaction {
     /// proves that this is the transaction that was begun, commits. On error nothing was committed, but for
     /// [`Failure::CommitUnknown`], where the next fence finds out. Answers how long COMMIT itself took.
     pub async fn commit(mut self: Box<Self>, finish: Finish) -> Result<Duration, Broken> {
+        let next = finish.next_offset;
         if let Err(broken) = self.prove(finish).await {
             self.ledger.note(broken.clone());
             self.rollback().await;
             return Err(broken);
         }
-        self.send_commit().await
+        faults::at(Point::Proved, next);
+        self.send_commit(next).await
     }
 
     async fn prove(&mut self, finish: Finish) -> Result<(), Broken> {
@@ -146,11 +149,14 @@ impl Transaction {
         }
     }
 
-    async fn send_commit(self: Box<Self>) -> Result<Duration, Broken> {
+    async fn send_commit(self: Box<Self>, next: i64) -> Result<Duration, Broken> {
         let (patience, clock) = (self.held.patience, Instant::now());
-        let answer = tokio::time::timeout(patience, self.held.client.batch_execute(COMMIT)).await;
+        let commit = send(self.held.client.batch_execute(COMMIT));
+        faults::at(Point::CommitSent, next);
+        let answer = tokio::time::timeout(patience, commit).await;
         let failure = match answer {
             Ok(Ok(())) => {
+                faults::at(Point::Committed, next);
                 self.held.release();
                 return Ok(clock.elapsed());
             }
