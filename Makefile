@@ -4,7 +4,7 @@
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build guests test lint fmt demo bench
+.PHONY: help setup build guests test soak lint fmt demo bench
 
 GUESTS := guest-examples tests/guests
 # Always the whole workspace: another selection would unify other features and compile Wasmtime again.
@@ -26,6 +26,10 @@ guests: setup ## build the example and test handlers to WebAssembly
 
 test: build guests ## run every test on a real Kafka broker and a real PostgreSQL
 	cargo test --workspace
+
+soak: build guests ## the storms of kills, cuts and restarts at full size: about half an hour; TIDEGATE_TEST_SEED repeats one
+	TIDEGATE_TEST_SOAK=1 cargo test --workspace --test suite -- --nocapture --test-threads 2 \
+	  soak:: kill_points:: stop_points:: proxy_modes:: faults::
 
 lint: setup ## formatting and clippy, as CI denies them
 	cargo fmt --all --check

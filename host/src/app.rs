@@ -1,5 +1,7 @@
 //! `tidegate run`: the order in which things start and stop.
 
+mod watched;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,10 +10,12 @@ use tokio::sync::watch as modules;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use self::watched::Watched;
 use crate::config::{Config, ConsumerConfig, defaults};
 use crate::engine::{Engine, EngineOptions, watch};
 use crate::inbox::{Inbox, InboxError, KeepRule, PruneRule, Wall};
 use crate::kafka::{self, Publisher, Subscription};
+use crate::meters::{Meters, names};
 use crate::worker::alone::Stage;
 use crate::worker::control;
 use crate::worker::prune::{Rules, prune};
@@ -68,6 +72,9 @@ pub async fn run_until(
     options: RunOptions,
     stop: CancellationToken,
 ) -> Result<(), AppError> {
+    let mut tasks = JoinSet::new();
+    // First of all: who watches is told from the start what the host waits for.
+    let watched = Watched::start(&config, &mut tasks, &stop).await?;
     let inbox = Inbox::new(&config.postgres, options.wall).map_err(setup)?;
     schema(&inbox, options.migrate, &stop).await?;
     let engine = Engine::new(engine_options(&config)).map_err(setup)?;
@@ -77,18 +84,21 @@ pub async fn run_until(
         let handler = watch::open(&engine, &consumer.handler).await;
         handlers.push(handler.map_err(setup)?);
     }
-    let mut tasks = JoinSet::new();
     let mut consumers = Vec::new();
-    let process = (Host::this(), Stage::default());
+    let (host, stage) = (Host::this(), Stage::default());
     for (consumer, handler) in config.consumers.iter().zip(&handlers) {
+        let meters = Meters::new(&watched.registry, consumer);
         let parts = (consumer, handler.changed(), inbox.clone(), engine.clone());
-        consumers.push(start(&config, parts, &process, (&mut tasks, &stop))?);
+        let process = (&host, &stage, meters);
+        consumers.push(start(&config, parts, process, (&mut tasks, &stop))?);
     }
+    watched.consumers(&inbox, &consumers, &mut tasks, &stop);
     let interval = config.postgres.prune_interval;
     tasks.spawn(task(prune(
         inbox.clone(),
         prune_rules(&config),
         interval,
+        watched.registry.counter(&names::PRUNED, &[]),
         stop.clone(),
     )));
     let patience = config.shutdown_timeout.saturating_sub(CLOSE);
@@ -135,7 +145,7 @@ type Module = modules::Receiver<Arc<crate::engine::Module<Db>>>;
 fn start(
     config: &Config,
     (consumer, modules, inbox, engine): (&ConsumerConfig, Module, Inbox, Engine<Db>),
-    (host, stage): &(Host, Stage),
+    (host, stage, meters): (&Host, &Stage, Arc<Meters>),
     (tasks, stop): (&mut JoinSet<Result<(), String>>, &CancellationToken),
 ) -> Result<Arc<Shared>, AppError> {
     let subscription = Subscription {
@@ -155,6 +165,7 @@ fn start(
         engine,
         modules,
         batch_time,
+        meters,
         host: host.clone(),
         stage: stage.clone(),
     };

@@ -20,6 +20,7 @@ pub(crate) use names::bad_topic;
 pub use problems::ConfigErrors;
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -45,6 +46,8 @@ pub struct Config {
     pub module_cache: PathBuf,
     /// `[host] shutdown_timeout`: how long a stop may take.
     pub shutdown_timeout: Duration,
+    /// `[host] http`: where metrics and health are served; none after `"off"`.
+    pub http: Option<SocketAddr>,
     /// What is allowed and seldom meant, each with its place; for the log and for `check`.
     pub warnings: Vec<String>,
 }

@@ -20,6 +20,7 @@ mod replays;
 mod schema;
 mod settings;
 mod statements;
+mod survey;
 mod transaction;
 mod value;
 mod wall;
@@ -42,6 +43,7 @@ pub use lookup::{InboxRow, ProgressRow};
 pub use preflight::Preflight;
 pub use prune::PruneRule;
 pub use replays::{Planned, Prospect, ReplayProgress, ReplayRequest, Taken, Turn};
+pub use survey::{ClaimFigures, LetterFigures, PoolFigures};
 pub use transaction::{
     BatchHead, Begun, Finish, ReplayBegun, ReplayEnd, ReplayHead, ReplayResult, ResultLimits,
     Transaction,

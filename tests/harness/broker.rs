@@ -2,8 +2,11 @@
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use crate::postgres::create;
 use crate::wait::wait_blocking;
@@ -52,35 +55,60 @@ pub(crate) struct Broker {
     pub(crate) port: u16,
     /// Listeners that advertise a proxy's port, in the order of the proxies.
     pub(crate) behind: Vec<u16>,
+    dir: PathBuf,
+    child: Child,
 }
 
 impl Broker {
-    /// Starts it; each of `fronts` is a port that a proxy listens on. A port taken meanwhile costs another try.
-    pub(crate) fn start(fronts: &[u16]) -> Result<Self, String> {
+    /// Starts it in a directory `name`; each of `fronts` is a port that a proxy listens on. A port taken meanwhile costs
+    /// another try.
+    pub(crate) fn start(name: &str, fronts: &[u16]) -> Result<Self, String> {
         let libs = libs()?;
         let mut last = String::new();
         for attempt in 0..3 {
-            match try_start(&libs, fronts, attempt) {
+            match try_start(&libs, &format!("{name}-{attempt}"), fronts) {
                 Ok(broker) => return Ok(broker),
                 Err(e) => last = e,
             }
         }
         Err(last)
     }
+
+    /// Ends it by this signal and waits until it is gone. Fine if it has ended.
+    pub(crate) fn stop(&mut self, signal: Signal) -> Result<(), String> {
+        let id = self.child.id();
+        let pid = i32::try_from(id).map_err(|e| e.to_string())?;
+        // An error means that it has ended already.
+        let _ended = kill(Pid::from_raw(pid), signal);
+        let gone = wait_blocking(Duration::from_secs(90), "the Kafka broker to end", || {
+            self.child.try_wait().map_err(|e| e.to_string())
+        });
+        reaper::forget(id);
+        gone.map(drop)
+    }
+
+    /// Starts it again, after it was stopped: the same ports, the same data.
+    pub(crate) fn start_again(&mut self) -> Result<(), String> {
+        let file = self.dir.join("server.properties");
+        self.child = run(&libs()?, &file, &self.dir.join("broker.log"))?;
+        Ok(())
+    }
 }
 
-fn try_start(libs: &Path, fronts: &[u16], attempt: u32) -> Result<Broker, String> {
-    let dir = paths::run_dir().join(format!("kafka-{attempt}"));
+fn try_start(libs: &Path, name: &str, fronts: &[u16]) -> Result<Broker, String> {
+    let dir = paths::run_dir().join(name);
     paths::make_dir(&dir);
     let free = ports::free(fronts.len() + 2);
     let (own, behind) = free.split_at(2);
     let file = dir.join("server.properties");
     paths::write(&file, &properties(&dir, own, behind, fronts));
     format_storage(libs, &file, &dir.join("data"))?;
-    run(libs, &file, &dir.join("broker.log"))?;
+    let child = run(libs, &file, &dir.join("broker.log"))?;
     Ok(Broker {
         port: own[0],
         behind: behind.to_vec(),
+        dir,
+        child,
     })
 }
 
@@ -182,7 +210,7 @@ fn run_format(libs: &Path, file: &Path) -> Result<(), String> {
     ))
 }
 
-fn run(libs: &Path, file: &Path, log: &Path) -> Result<(), String> {
+fn run(libs: &Path, file: &Path, log: &Path) -> Result<Child, String> {
     let out = create(log)?;
     let err = out.try_clone().map_err(|e| e.to_string())?;
     let mut child = java(libs)
@@ -206,5 +234,6 @@ fn run(libs: &Path, file: &Path, log: &Path) -> Result<(), String> {
                 _ => Err(format!("the Kafka broker ended:\n{}", paths::tail(log, 30))),
             }
         },
-    )
+    )?;
+    Ok(child)
 }

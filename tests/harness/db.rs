@@ -62,6 +62,11 @@ impl Db {
         connect(&self.url()).await
     }
 
+    /// Connects again, after the server was away.
+    pub async fn reconnect(&mut self) {
+        self.client = connect(&self.url()).await;
+    }
+
     /// Lets go of it and leaves it on the server, for copies to be made; answers its name.
     pub fn keep(mut self) -> String {
         self.kept = true;

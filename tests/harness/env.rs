@@ -12,7 +12,7 @@ use crate::db::Db;
 use crate::host::{Consumer, HostBuilder, HostConfig, Output};
 use crate::kafka::Kafka;
 use crate::proxy::Proxy;
-use crate::server::Server;
+use crate::server::{OwnBroker, Server};
 use crate::services::{Services, services};
 use crate::{host, paths};
 
@@ -57,6 +57,12 @@ pub async fn test_env_on(name: &str, server: Option<&Server>, template: Option<&
 }
 
 impl TestEnv {
+    /// With a broker of the test's own in the place of the run's.
+    pub fn on_broker(mut self, broker: &OwnBroker) -> Self {
+        self.kafka = Kafka::new(&broker.addr());
+        self
+    }
+
     /// A directory of the test's own, removed at its end.
     pub fn dir(&self) -> &Path {
         self.dir.path()
@@ -76,7 +82,7 @@ impl TestEnv {
 
     /// A configuration with both servers' addresses, short Kafka sessions and a module cache that all runs share.
     pub fn config(&self) -> HostConfig {
-        HostConfig::new(&self.services.kafka, &self.db.url())
+        HostConfig::new(self.kafka.bootstrap(), &self.db.url())
     }
 
     /// A consumer of one topic with a built guest, a name and group of this test's own, and quick retries.

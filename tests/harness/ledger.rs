@@ -1,9 +1,10 @@
 //! The seed workload: payments into accounts, and the books that must balance.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use crate::db::Db;
+use crate::journal::{JOURNAL, difference, pairs};
 use crate::kafka::Rec;
 use crate::wait::wait_eq;
 
@@ -60,6 +61,40 @@ pub struct Ledger<'a> {
 }
 
 impl<'a> Ledger<'a> {
+    /// The same table, with the journal that [`check`](Self::check) reads.
+    pub async fn journaled(db: &'a Db, accounts: i64) -> Ledger<'a> {
+        let ledger = Ledger::create(db, accounts).await;
+        db.exec(JOURNAL).await;
+        ledger
+    }
+
+    /// Compares the journal and the balances with the payments that were sent, the dead letters in the host's own
+    /// table left out.
+    ///
+    /// # Errors
+    /// The first difference, in words.
+    pub async fn check(&self, sent: &[Payment]) -> Result<(), String> {
+        let letters = "SELECT event_id FROM tidegate.dead_letters WHERE event_id IS NOT NULL";
+        let letters = self.db.query_text(letters).await;
+        let letters = letters.into_iter().filter_map(|mut row| row.remove(0));
+        let letters: HashSet<String> = letters.collect();
+        let journal = "SELECT account_id, amount FROM journal ORDER BY n";
+        let journal = pairs(&self.db.query_text(journal).await);
+        if let Some(what) = difference(sent, &letters, &journal) {
+            return Err(what);
+        }
+        let mut sums = self.balances().await;
+        for (account, amount) in journal {
+            *sums.entry(account).or_default() -= amount;
+        }
+        match sums.iter().find(|(_, rest)| **rest != 0) {
+            Some((account, rest)) => Err(format!(
+                "account {account} holds {rest} more than its journal says"
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// Makes the table with accounts 1 to `accounts`, all at zero.
     pub async fn create(db: &'a Db, accounts: i64) -> Ledger<'a> {
         db.exec(&format!(
@@ -70,15 +105,15 @@ impl<'a> Ledger<'a> {
         Ledger { db, accounts }
     }
 
+    /// The tables of a database that has them.
+    pub fn of(db: &'a Db, accounts: i64) -> Ledger<'a> {
+        Ledger { db, accounts }
+    }
+
     /// Every account's balance.
     pub async fn balances(&self) -> BTreeMap<i64, i64> {
         let rows = self.db.query_text("SELECT id, balance FROM accounts").await;
-        let number =
-            |cell: &Option<String>| cell.as_ref().and_then(|text| text.parse::<i64>().ok());
-        let books = rows
-            .iter()
-            .filter_map(|row| Some((number(&row[0])?, number(&row[1])?)));
-        books.collect()
+        pairs(&rows).into_iter().collect()
     }
 
     /// The sum of all balances.

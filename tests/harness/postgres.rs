@@ -26,6 +26,7 @@ pub struct ServerSpec {
 pub(crate) struct Postgres {
     pub(crate) port: u16,
     pub(crate) child: Child,
+    spec: ServerSpec,
 }
 
 impl Postgres {
@@ -36,7 +37,23 @@ impl Postgres {
         let owner = owner(&dir)?;
         init(&bin, &dir, owner.as_ref())?;
         let port = ports::free(1)[0];
-        let log = dir.with_extension("log");
+        let child = Self::launch(spec, port)?;
+        Ok(Postgres {
+            port,
+            child,
+            spec: spec.clone(),
+        })
+    }
+
+    /// Starts it again, after it was stopped: the same port, the same data.
+    pub(crate) fn start_again(&mut self) -> Result<(), String> {
+        self.child = Self::launch(&self.spec, self.port)?;
+        Ok(())
+    }
+
+    fn launch(spec: &ServerSpec, port: u16) -> Result<Child, String> {
+        let (bin, dir) = (binaries()?, paths::run_dir().join(&spec.name));
+        let (owner, log) = (owner(&dir)?, dir.with_extension("log"));
         let mut child = command(&bin.join("postgres"), owner.as_ref())
             .envs(spec.env.iter().cloned())
             .arg("-D")
@@ -62,7 +79,7 @@ impl Postgres {
                 }
             },
         )?;
-        Ok(Postgres { port, child })
+        Ok(child)
     }
 }
 

@@ -14,10 +14,11 @@ use tokio::task::AbortHandle;
 
 pub use hold::Hold;
 pub use pattern::Pattern;
+pub use state::Way;
 
 use crate::{ports, services};
 use hold::HoldState;
-use state::{Mode, Rule, State};
+use state::{Cut, Mode, Rule, State};
 
 /// A listener on 127.0.0.1 whose connections go to one upstream address. Dropping it cuts all of them.
 pub struct Proxy {
@@ -84,6 +85,26 @@ impl Proxy {
         self.state.set_mode(Mode::Blackhole);
     }
 
+    /// Moves no byte this way until the mode changes, the other way everything: a half-open connection.
+    pub fn silence(&self, way: Way) {
+        self.state.set_mode(Mode::Silent(way));
+    }
+
+    /// Forwards so many bytes a second each way.
+    pub fn slow(&self, bytes_per_second: u32) {
+        self.state.set_mode(Mode::Slow(bytes_per_second));
+    }
+
+    /// The next `times` pieces of data this way that are longer than `bytes` are cut off after them, and their
+    /// connection with them.
+    pub fn truncate(&self, way: Way, bytes: usize, times: usize) {
+        self.state.set_cut(Some(Cut {
+            way,
+            bytes,
+            left: times,
+        }));
+    }
+
     /// Stops a connection's traffic to the server at the piece of data that holds `pattern`, on every connection where
     /// it shows up, until the hold is released or dropped. If the client goes away meanwhile, what waited is dropped.
     pub fn hold_when(&self, pattern: impl Into<Pattern>) -> Hold {
@@ -104,7 +125,7 @@ impl Proxy {
         }));
     }
 
-    /// How many connections `cut_on_reply_after` has cut.
+    /// How many connections `cut_on_reply_after` and `truncate` have cut.
     pub fn cuts(&self) -> usize {
         self.state.cuts.get()
     }

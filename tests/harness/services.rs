@@ -80,7 +80,7 @@ fn start() -> Result<Services, String> {
             ..ServerSpec::default()
         })
     });
-    let broker = Broker::start(&fronts.iter().map(ports::port).collect::<Vec<_>>())?;
+    let broker = Broker::start("kafka", &fronts.iter().map(ports::port).collect::<Vec<_>>())?;
     let postgres = postgres
         .join()
         .map_err(|_| "starting PostgreSQL panicked".to_owned())??;

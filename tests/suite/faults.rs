@@ -7,13 +7,11 @@ use tidegate_tests::{
 };
 
 use crate::rows::{Counts, PATIENCE, counts, letters, recs, settled};
+use crate::soak::size;
 
-/// How long an outage lasts: six seconds, or the full twenty with `TIDEGATE_TEST_LONG=1`.
+/// How long an outage lasts: six seconds, or twenty in a soak.
 fn outage() -> std::time::Duration {
-    match std::env::var("TIDEGATE_TEST_LONG") {
-        Ok(long) if long == "1" => secs(20),
-        _ => secs(6),
-    }
+    size(secs(6), secs(20))
 }
 
 /// A host behind a proxy on either side, with everything that the tests look at.

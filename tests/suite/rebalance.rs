@@ -1,22 +1,10 @@
 //! Hosts of one group: partitions spread, move and come back, and the books stay exact.
 
-use std::time::Instant;
-
-use tidegate_tests::{
-    Host, HostConfig, Ledger, TestEnv, payments, secs, test_env, wait_eq, wait_for,
-};
+use tidegate_tests::{Ledger, payments, test_env, wait_eq};
 
 use crate::rows::{
     Counts, PATIENCE, counts, letters, recs, settled, slow_recs, wait_next, wait_owned,
 };
-
-/// How long the storm lasts: twelve seconds, or twenty with `TIDEGATE_TEST_LONG=1`.
-fn storm() -> std::time::Duration {
-    match std::env::var("TIDEGATE_TEST_LONG") {
-        Ok(long) if long == "1" => secs(20),
-        _ => secs(12),
-    }
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn partitions_spread_over_two_hosts_and_go_to_the_one_that_stays() {
@@ -73,101 +61,4 @@ async fn a_partition_that_goes_away_while_it_is_paused_is_consumed_when_it_comes
     settled(&env.db, Counts::done(RECORDS)).await;
     assert_eq!(stayer.log_count("position taken"), 6);
     assert_eq!(stayer.terminate().await, 0);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_storm_of_hosts_that_join_leave_and_die_keeps_the_books_exact() {
-    let env = test_env("storm").await;
-    let (topic, ledger) = (env.topic("t", 6).await, Ledger::create(&env.db, 40).await);
-    let consumer = env
-        .consumer(&topic, "credit-rust")
-        .await
-        .batch("max_records", 20);
-    let mut fleet = Fleet::new(&env, env.config().consumer(consumer.set("dedup", "off")));
-    let (paid, producer) = (payments(20_000, 40), env.kafka.producer());
-    let (mut sent, began) = (0, Instant::now());
-    while began.elapsed() < storm() && sent + 100 <= paid.len() {
-        producer.send(&topic, recs(&paid[sent..sent + 100])).await;
-        sent += 100;
-        fleet.change().await;
-        let before = counts(&env.db).await.next;
-        if before < i64::try_from(sent).unwrap() {
-            wait_next(&env.db, before + 1).await;
-        }
-    }
-    fleet.all().await;
-    ledger.wait_exact(&paid[..sent], PATIENCE).await;
-    settled(&env.db, Counts::done(sent)).await;
-    assert_eq!(letters(&env.db).await, 0);
-    eprintln!("{sent} records, {} changes", fleet.changes);
-    assert!(fleet.changes >= 6, "it was to be a storm");
-    fleet.end().await;
-}
-
-/// Three places for hosts of one group.
-struct Fleet<'a> {
-    env: &'a TestEnv,
-    config: HostConfig,
-    hosts: [Option<Host>; 3],
-    changes: usize,
-}
-
-impl<'a> Fleet<'a> {
-    fn new(env: &'a TestEnv, config: HostConfig) -> Self {
-        Fleet {
-            env,
-            config,
-            hosts: [None, None, None],
-            changes: 0,
-        }
-    }
-
-    fn running(&self) -> usize {
-        self.hosts.iter().flatten().count()
-    }
-
-    /// Starts a host in a place taken at random, or ends the one there, one time in three by SIGKILL. One always runs.
-    async fn change(&mut self) {
-        let place = fastrand::usize(0..3);
-        self.changes += 1;
-        match self.hosts[place].take() {
-            None => self.start(place).await,
-            Some(last) if self.running() == 0 => {
-                self.hosts[place] = Some(last);
-                self.start((place + 1) % 3).await;
-            }
-            Some(host) if fastrand::u8(0..3) == 0 => host.kill(),
-            Some(host) => leave(&host).await,
-        }
-    }
-
-    async fn start(&mut self, place: usize) {
-        self.hosts[place] = Some(self.env.host(self.config.clone()).start().await);
-    }
-
-    async fn all(&mut self) {
-        for place in 0..3 {
-            if self.hosts[place].is_none() {
-                self.start(place).await;
-            }
-        }
-        let topics = "SELECT count(DISTINCT owner) FROM tidegate.progress";
-        wait_for(PATIENCE, "every partition to be owned", async || {
-            (self.env.db.query_one_i64(topics).await == 6).then_some(())
-        })
-        .await;
-    }
-
-    async fn end(self) {
-        for host in self.hosts.into_iter().flatten() {
-            assert_eq!(host.terminate().await, 0);
-        }
-    }
-}
-
-/// SIGTERM. A host that has only just started dies of it, before it listens to signals.
-async fn leave(host: &Host) {
-    let code = host.terminate().await;
-    let listened = host.log().contains("stopping");
-    assert!(code == 0 || (code == -1 && !listened), "exit code {code}");
 }

@@ -40,14 +40,6 @@ pub(crate) struct Letter {
     pub(crate) attempts: i64,
 }
 
-const JOURNAL: &str = "
-CREATE TABLE journal (n bigserial PRIMARY KEY, account_id bigint NOT NULL, amount bigint NOT NULL);
-CREATE FUNCTION journal() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-    INSERT INTO journal (account_id, amount) VALUES (NEW.id, NEW.balance - OLD.balance);
-    RETURN NULL;
-END $$;
-CREATE TRIGGER journal AFTER UPDATE ON accounts FOR EACH ROW EXECUTE FUNCTION journal();";
-
 impl Scene {
     /// A topic of so many partitions, its dead letter topic, and accounts from 1 with their journal.
     pub(crate) async fn new(name: &str, partitions: i32, accounts: i64) -> Self {
@@ -56,8 +48,7 @@ impl Scene {
         env.kafka
             .create_topic(&format!("{topic}.dlt"), 1, &[])
             .await;
-        Ledger::create(&env.db, accounts).await;
-        env.db.exec(JOURNAL).await;
+        Ledger::journaled(&env.db, accounts).await;
         let consumer = env.unique("c");
         Self {
             env,

@@ -74,6 +74,11 @@ impl Planner {
         self.limit = self.limit.min(records.max(1));
     }
 
+    /// The record at `offset` has broken a transaction of an earlier owner's: it runs alone.
+    pub fn expect(&mut self, offset: i64) {
+        self.breaker = Some(offset);
+    }
+
     /// The next batch ends before `offset`, a later copy of an event whose first copy is not committed as
     /// handled. Batches do not shrink for it.
     pub fn split_before(&mut self, offset: i64) {

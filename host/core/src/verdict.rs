@@ -50,6 +50,18 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Every word of [`Verdict::name`].
+    pub const NAMES: [&str; 8] = [
+        "infrastructure",
+        "contention",
+        "transient",
+        "reconnect",
+        "again-fresh",
+        "permanent",
+        "stop",
+        "escape",
+    ];
+
     /// The word in logs and metrics.
     pub fn name(&self) -> &'static str {
         match self {

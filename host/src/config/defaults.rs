@@ -1,5 +1,6 @@
 //! Every default of the configuration and every bound, with its motive.
 
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::Duration;
 
 const fn seconds(n: u64) -> Duration {
@@ -26,6 +27,9 @@ pub const REPLAYS_BOUND: usize = 1_000;
 
 /// Long enough for one batch to end, short enough for a container's usual 30 s to be kept.
 pub const SHUTDOWN_TIMEOUT: Duration = seconds(25);
+
+/// Where metrics and health are served: to this machine alone, they ask for no password.
+pub const HTTP: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9464));
 
 /// Connections for batches. PostgreSQL's own limit is 100 by default, shared with everyone else.
 pub const MAX_CONNECTIONS: usize = 16;

@@ -10,6 +10,7 @@ use tokio::time::timeout;
 use super::commits::Ask;
 use super::context::Member;
 use super::poll::Command;
+use super::pulse::Pulse;
 use super::{KafkaError, PartitionQueue};
 
 /// How long Kafka may take to acknowledge an offset commit.
@@ -21,6 +22,7 @@ const COMMAND: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct Consumer {
     pub(super) name: Arc<str>,
+    pub(super) pulse: Arc<Pulse>,
     pub(super) client: Weak<Member>,
     pub(super) commands: mpsc::Sender<Command>,
     pub(super) commits: mpsc::Sender<Ask>,
@@ -74,6 +76,16 @@ impl Consumer {
         let what = format!("committing offset {offset} of {tp}");
         self.exchange(COMMIT, what, &self.commits, (ask, answer))
             .await
+    }
+
+    /// How long ago the poll thread turned last. While it lives that is milliseconds.
+    pub fn silence(&self) -> Duration {
+        self.pulse.since()
+    }
+
+    /// Whether the group has taken this member in: with partitions, or as a standby.
+    pub fn has_joined(&self) -> bool {
+        self.pulse.has_joined()
     }
 
     /// Leaves the group and ends the poll thread, within `deadline`: beyond it the thread is abandoned, with

@@ -13,6 +13,10 @@ use tidegate_core::record::TopicPartition;
 
 use super::names;
 use super::noise::Noise;
+use super::pulse::Pulse;
+
+/// How librdkafka marks the line that says so.
+const SESSION_ENDED: &str = "SESSTMOUT";
 
 /// The client of one group member.
 pub(super) type Member = BaseConsumer<Context>;
@@ -34,6 +38,7 @@ pub(super) enum Signal {
 /// The consumer's callbacks.
 pub(super) struct Context {
     consumer: Arc<str>,
+    pulse: Arc<Pulse>,
     signals: Mutex<Vec<Signal>>,
     /// Nobody looks at signals any more: rebalances are answered at once.
     closing: AtomicBool,
@@ -41,10 +46,11 @@ pub(super) struct Context {
 }
 
 impl Context {
-    pub(super) fn new(consumer: Arc<str>) -> Self {
+    pub(super) fn new(consumer: Arc<str>, pulse: Arc<Pulse>) -> Self {
         Self {
             log: LibraryLog::new(Arc::clone(&consumer)),
             consumer,
+            pulse,
             signals: Mutex::default(),
             closing: AtomicBool::new(false),
         }
@@ -69,6 +75,10 @@ impl Context {
 
 impl ClientContext for Context {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        // A standby has nothing to lose, so that no callback tells that its session has ended.
+        if facility == SESSION_ENDED {
+            self.pulse.set_joined(false);
+        }
         self.log.line(level, facility, message);
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tidegate_core::failure::{Broken, Failure};
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
+use crate::faults::{self, Point};
 use crate::worker::partition::Partition;
 
 /// One for the whole process: batches share it, a record under a mark has it alone, so that whoever takes the process
@@ -66,6 +67,7 @@ impl Partition {
             .inbox
             .mark(&key, self.at.token, front.offset())
             .await;
+        faults::at(Point::Marked, front.offset());
         // Where the token is not ours the fence says so next.
         marked.map(drop).map_err(nobody)
     }

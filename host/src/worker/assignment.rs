@@ -10,6 +10,7 @@ use tidegate_core::resume::{Decision, Facts, LogCheck, Resume, decide};
 use tidegate_core::sqlstate::{SqlClass, classify};
 use uuid::Uuid;
 
+use crate::faults::{self, Point};
 use crate::kafka::{Found, read_record};
 use crate::worker::pending::Pending;
 use crate::worker::position::{Placed, Position};
@@ -73,6 +74,10 @@ pub async fn take(
         .take_token(&shared.key(source), (token, shared.host.id))
         .await
         .map_err(refused)?;
+    faults::at(
+        Point::TokenTaken,
+        row.as_ref().map_or(0, |row| row.next_offset),
+    );
     let mut facts = facts(shared, source, &cluster_id, row).await?;
     loop {
         match decide(&facts) {
@@ -122,6 +127,7 @@ async fn place(
             ));
         }
     }
+    faults::at(Point::Placed, resume.at);
     for notice in resume.notice.iter().chain(&resume.log_notice) {
         if notice.is_warning() {
             tracing::warn!(consumer = %shared.name, partition = %source, "{notice}");

@@ -28,7 +28,10 @@ impl Known {
         config: &'a ConsumerConfig,
     ) -> impl Iterator<Item = Pending> + use<'a> {
         let records = queue.take(records, bytes).into_iter();
-        records.map(move |record| self.pending(record, config))
+        records.map(move |(record, fetched)| Pending {
+            fetched,
+            ..self.pending(record, config)
+        })
     }
 
     fn pending(self, record: Record, config: &ConsumerConfig) -> Pending {

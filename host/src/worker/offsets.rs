@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use tidegate_core::commit::Committer;
 use tidegate_core::record::TopicPartition;
 
+use crate::faults::{self, Point};
 use crate::kafka::{Consumer, KafkaError};
 
 /// The shortest time between two commits of a busy partition, and after a commit that failed.
@@ -95,7 +96,10 @@ impl Offsets {
     fn answered(&mut self, answer: Result<i64, KafkaError>) {
         self.in_flight = None;
         let next = match answer {
-            Ok(offset) => self.committer.acknowledged(offset),
+            Ok(offset) => {
+                faults::at(Point::OffsetAcknowledged, offset);
+                self.committer.acknowledged(offset)
+            }
             Err(error) => {
                 tracing::info!(partition = %self.source, %error, "an offset commit failed; nothing is lost: the progress row decides where to resume");
                 self.committer.failed();
@@ -108,6 +112,7 @@ impl Offsets {
 
     fn send(&mut self, offset: Option<i64>) {
         if let Some(offset) = offset {
+            faults::at(Point::OffsetSending, offset);
             self.not_before = Instant::now() + PACE;
             let (kafka, source) = (self.kafka.clone(), self.source.clone());
             self.in_flight = Some(async move { kafka.commit(&source, offset).await }.boxed());

@@ -11,7 +11,9 @@ use tidegate_core::record::TopicPartition;
 use tidegate_core::split::Planner;
 use tokio::sync::watch;
 
+use crate::faults::{self, Point};
 use crate::kafka::{PartitionQueue, QueueEnd};
+use crate::meters::Place;
 use crate::worker::attempt::{Attempt, attempt};
 use crate::worker::intake::Known;
 use crate::worker::offsets::Offsets;
@@ -62,6 +64,8 @@ pub struct Partition {
     ahead: Vec<Pending>,
     queue: PartitionQueue,
     offsets: Offsets,
+    /// Where it stands, for the metrics.
+    place: Arc<Place>,
     /// C as the progress row has it.
     recorded: Option<i64>,
     /// When the token was last looked at.
@@ -83,12 +87,16 @@ impl Partition {
         if caution.alone() {
             tracing::warn!(consumer = %shared.name, partition = %source, at = at.next, "hosts have died at this place: the next records run alone, each announced first");
         }
-        let planner = Planner::new(most);
+        let mut planner = Planner::new(most);
+        if let Some(failing) = at.failing {
+            planner.expect(failing.offset);
+        }
         let known = Known::new(at.failing, caution);
         Self {
             // A group's offset ahead of N was not written down.
             recorded: at.committed.filter(|c| *c <= at.next),
             looked: Instant::now(),
+            place: shared.meters.place(&source),
             shared,
             source,
             may_begin,
@@ -118,6 +126,7 @@ impl Partition {
         self.offsets.want(self.at.next);
         loop {
             self.offsets.poll();
+            self.place.at(self.at.next, self.offsets.acknowledged());
             if !*self.may_begin.borrow() {
                 return End::Drained;
             }
@@ -146,6 +155,7 @@ impl Partition {
         }
         let marked = self.must_be_marked();
         let taken = if marked { 1 } else { self.take() };
+        faults::at(Point::BatchCut, self.pending[taken - 1].offset());
         let lanes = Arc::clone(&self.shared.lanes);
         let lane = lanes.enter(taken, &mut self.may_begin).await?;
         let turn = self.turn(marked).await?;
@@ -325,6 +335,7 @@ impl Partition {
         let Some(c) = self.unrecorded() else {
             return;
         };
+        faults::at(Point::AcknowledgedWriting, c);
         let key = self.shared.key(&self.source);
         match self.shared.inbox.acknowledge(&key, self.at.token, c).await {
             Ok(_) => self.recorded = Some(c),
@@ -342,6 +353,7 @@ impl Partition {
         self.offsets.want(self.at.next);
         self.offsets.settle(patience()).await;
         self.release(patience()).await;
+        faults::at(Point::GivenBack, self.at.next);
         let acknowledged = self.offsets.acknowledged();
         tracing::info!(consumer = %self.shared.name, partition = %self.source, next = self.at.next, acknowledged, "partition given back");
     }

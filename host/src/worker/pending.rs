@@ -30,6 +30,8 @@ pub struct Pending {
     pub replay_round: u32,
     /// Before this it is not tried again.
     pub not_before: Option<Instant>,
+    /// When it was fetched.
+    pub fetched: Instant,
 }
 
 impl Pending {
@@ -55,6 +57,7 @@ impl Pending {
             elapsed: Duration::ZERO,
             replay_round: 0,
             not_before: None,
+            fetched: Instant::now(),
         }
     }
 

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use metrics::Counter;
 use tidegate_core::duty::Duty;
 use tidegate_core::failure::Failure;
 use tokio_util::sync::CancellationToken;
@@ -23,11 +24,18 @@ pub struct Rules {
     pub letters: KeepRule,
 }
 
-/// Prunes by `rules` every `interval` until `stop`.
-pub async fn prune(inbox: Inbox, rules: Rules, interval: Duration, stop: CancellationToken) {
+/// Prunes by `rules` every `interval` until `stop`, and counts expired claims.
+pub async fn prune(
+    inbox: Inbox,
+    rules: Rules,
+    interval: Duration,
+    pruned: Counter,
+    stop: CancellationToken,
+) {
     let mut pruner = Pruner {
         inbox,
         rules,
+        pruned,
         start: Instant::now(),
         duty: Duty::default(),
         stop,
@@ -49,6 +57,7 @@ enum What {
 struct Pruner {
     inbox: Inbox,
     rules: Rules,
+    pruned: Counter,
     start: Instant,
     duty: Duty,
     stop: CancellationToken,
@@ -87,7 +96,11 @@ impl Pruner {
     async fn round(&self, what: What) -> Result<u64, Failure> {
         let (inbox, rules) = (&self.inbox, &self.rules);
         match what {
-            What::Claims => inbox.prune_once(&rules.claims, ROUND).await,
+            What::Claims => {
+                let pruned = inbox.prune_once(&rules.claims, ROUND).await?;
+                self.pruned.increment(pruned);
+                Ok(pruned)
+            }
             What::Letters => inbox.drop_closed_letters(&rules.letters, LETTERS).await,
             What::Replays => inbox.drop_finished_replays(&rules.letters, LETTERS).await,
         }

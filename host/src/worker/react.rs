@@ -26,6 +26,7 @@ impl Partition {
         let attempts = index.map_or(0, |i| self.pending[i].attempts.saturating_add(1));
         let facts = self.facts(&broken, attempts).await;
         let verdict = verdict(&broken.failure, facts);
+        self.shared.meters.retried(verdict.name());
         self.say(&broken, &verdict);
         if taken == 1
             && let Some(index) = index
@@ -88,7 +89,10 @@ impl Partition {
         };
         let record = &mut self.pending[index];
         record.attempts = record.attempts.saturating_add(1);
-        if taken == 1 && retry.exhausted(record.attempts, record.elapsed) {
+        // The handler's own word needs no proof by a run alone; what a limit or the database says may be a neighbour's
+        // doing.
+        let proven = taken == 1 || matches!(broken.failure, Failure::Retry { .. });
+        if proven && retry.exhausted(record.attempts, record.elapsed) {
             let facts = Facts {
                 attempts: record.attempts,
                 ..Facts::default()

@@ -14,6 +14,7 @@ use tidegate_core::letter::{LetterFacts, headers};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::ConsumerConfig;
+use crate::faults::{self, Point};
 use crate::inbox::StoredLetter;
 use crate::kafka::{KafkaError, Outgoing, Publisher};
 use crate::worker::repeats::{Repeats, Say};
@@ -118,7 +119,9 @@ impl Relay {
         }
         let marked = self.shared.inbox.mark_published(&self.published).await;
         marked.map_err(|e| e.to_string())?;
+        faults::at(Point::LettersMarked, 0);
         let letters = std::mem::take(&mut self.published).len();
+        self.shared.meters.published(letters as u64);
         tracing::info!(consumer = %self.shared.name, letters, "dead letters published");
         Ok(())
     }
@@ -152,8 +155,13 @@ impl Relay {
     /// Publishes one letter, or finds that the topic does not take it. The error is the topic's, or the broker's.
     async fn publish(&mut self, letter: &StoredLetter) -> Result<(), KafkaError> {
         let outgoing = outgoing(&self.shared.config, &self.topic, letter);
+        let offset = letter.letter.record.offset;
+        faults::at(Point::LetterPublishing, offset);
         match self.publisher.publish(outgoing).await {
-            Ok(_) => self.published.push(letter.id.clone()),
+            Ok(_) => {
+                faults::at(Point::LetterPublished, offset);
+                self.published.push(letter.id.clone());
+            }
             Err(KafkaError::Unpublishable { reason, .. }) => {
                 self.refused.push((letter.id.clone(), reason));
             }
@@ -163,6 +171,7 @@ impl Relay {
     }
 
     fn say(&mut self, error: &str) {
+        self.shared.meters.publishing_failed();
         let (consumer, topic) = (&self.shared.name, &self.topic);
         match self.repeats.failed(Instant::now()) {
             Say::First => {

@@ -15,6 +15,7 @@ use crate::config::ConsumerConfig;
 use crate::engine::{Engine, GuestEnv, Module};
 use crate::inbox::{Inbox, Transaction};
 use crate::kafka::Consumer;
+use crate::meters::Meters;
 use crate::worker::alone::Stage;
 use crate::worker::lanes::Lanes;
 
@@ -48,6 +49,8 @@ pub struct Shared {
     pub looking: Semaphore,
     /// How many of its batches run at the same time.
     pub lanes: Arc<Lanes>,
+    /// What it measures.
+    pub meters: Arc<Meters>,
     /// Rung when a dead letter was written.
     pub letters: Notify,
     /// This process.
@@ -106,6 +109,8 @@ pub struct Parts {
     pub modules: watch::Receiver<Arc<Module<Db>>>,
     /// How long the guests of one batch may run together.
     pub batch_time: Duration,
+    /// What it measures.
+    pub meters: Arc<Meters>,
     /// This process.
     pub host: Host,
     /// Shared by all consumers: who runs beside whom.
@@ -134,6 +139,7 @@ impl Shared {
             batch_time: parts.batch_time,
             registering: tokio::sync::Mutex::new(()),
             looking: Semaphore::new(LOOKS),
+            meters: parts.meters,
             letters: Notify::new(),
             host: parts.host,
             stage: parts.stage,
@@ -225,6 +231,11 @@ impl Shared {
     pub fn any_stopped(&self) -> bool {
         let state = self.state();
         state.ended_stopped || !state.stopped.is_empty()
+    }
+
+    /// The partitions that are stopped now.
+    pub fn stopped_partitions(&self) -> Vec<TopicPartition> {
+        self.state().stopped.keys().cloned().collect()
     }
 
     /// Whether the consumer may handle records, as far as this host has heard.

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use super::hold::HoldState;
 use super::pattern::Matcher;
-use super::state::{Fate, State};
+use super::state::{Fate, State, Way};
 
 /// How long a server may take to finish what it got before its reply is cut.
 const SERVER_FINISH: Duration = Duration::from_secs(10);
@@ -82,11 +82,16 @@ async fn to_server(
     let mut buffer = vec![0; 64 << 10];
     loop {
         let n = client.read(&mut buffer).await.unwrap_or(0);
-        state.gate().await;
+        state.gate(Way::ToServer, n).await;
         if n == 0 {
             // The server may have closed already.
             let _closed = server.shutdown().await;
             return End::HalfClosed;
+        }
+        if let Some(part) = state.cut_off(Way::ToServer, n) {
+            // The server may have closed already.
+            let _last_words = server.write_all(&buffer[..part]).await;
+            return End::Cut;
         }
         let data = &buffer[..n];
         let sent = match state.judge(&mut matcher, data) {
@@ -149,11 +154,13 @@ async fn to_client(
         if n == 0 {
             break;
         }
-        state.gate().await;
+        state.gate(Way::ToClient, n).await;
         if link.mute.load(Ordering::SeqCst) {
             continue;
         }
-        if client.write_all(&buffer[..n]).await.is_err() {
+        let part = state.cut_off(Way::ToClient, n);
+        let sent = client.write_all(&buffer[..part.unwrap_or(n)]).await;
+        if sent.is_err() || part.is_some() {
             break;
         }
     }

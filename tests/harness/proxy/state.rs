@@ -15,6 +15,26 @@ pub(super) enum Mode {
     Delay(Duration),
     Refuse,
     Blackhole,
+    Silent(Way),
+    /// Bytes a second.
+    Slow(u32),
+}
+
+/// A direction of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// What the client sends.
+    ToServer,
+    /// What the server answers.
+    ToClient,
+}
+
+/// Pieces of data to be cut off, and their connections with them.
+pub(super) struct Cut {
+    pub(super) way: Way,
+    /// How much of a piece goes on.
+    pub(super) bytes: usize,
+    pub(super) left: usize,
 }
 
 pub(super) enum Rule {
@@ -61,6 +81,7 @@ pub(super) struct State {
     /// Changes when every connection has to end.
     ends: watch::Sender<u64>,
     rule: Mutex<Option<Rule>>,
+    cut: Mutex<Option<Cut>>,
     pub(super) accepted: Counter,
     pub(super) open: Counter,
     pub(super) cuts: Counter,
@@ -73,6 +94,7 @@ impl Default for State {
             mode: watch::Sender::new(Mode::Pass),
             ends: watch::Sender::new(0),
             rule: Mutex::default(),
+            cut: Mutex::default(),
             accepted: Counter::default(),
             open: Counter::default(),
             cuts: Counter::default(),
@@ -88,6 +110,21 @@ impl State {
 
     pub(super) fn set_rule(&self, rule: Option<Rule>) {
         *self.rule.lock().unwrap_or_else(PoisonError::into_inner) = rule;
+    }
+
+    pub(super) fn set_cut(&self, cut: Option<Cut>) {
+        *self.cut.lock().unwrap_or_else(PoisonError::into_inner) = cut;
+    }
+
+    /// How much of a piece of so many bytes may go this way, if it is to be cut off.
+    pub(super) fn cut_off(&self, way: Way, len: usize) -> Option<usize> {
+        let mut cut = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
+        let cut = cut
+            .as_mut()
+            .filter(|cut| cut.left > 0 && cut.way == way && cut.bytes < len)?;
+        cut.left -= 1;
+        self.cuts.add();
+        Some(cut.bytes)
     }
 
     pub(super) fn cut(&self) {
@@ -107,13 +144,18 @@ impl State {
         *self.mode.borrow() == Mode::Refuse
     }
 
-    /// Waits as the mode asks before a piece of data may go on.
-    pub(super) async fn gate(&self) {
+    /// Waits as the mode asks before a piece of so many bytes may go on this way.
+    pub(super) async fn gate(&self, way: Way, len: usize) {
         let mut mode = self.mode.subscribe();
-        let open = mode.wait_for(|mode| *mode != Mode::Blackhole).await;
-        let mode = open.map_or(Mode::Pass, |mode| *mode);
-        if let Mode::Delay(by) = mode {
-            tokio::time::sleep(by).await;
+        let open = mode.wait_for(|mode| *mode != Mode::Blackhole && *mode != Mode::Silent(way));
+        let mode = open.await.map_or(Mode::Pass, |mode| *mode);
+        match mode {
+            Mode::Delay(by) => tokio::time::sleep(by).await,
+            Mode::Slow(rate) => {
+                let bytes = u32::try_from(len).unwrap_or(u32::MAX);
+                tokio::time::sleep(Duration::from_secs(1) * bytes / rate.max(1)).await;
+            }
+            Mode::Pass | Mode::Refuse | Mode::Blackhole | Mode::Silent(_) => {}
         }
     }
 
@@ -141,6 +183,7 @@ impl State {
 
     pub(super) fn reset(&self) {
         self.set_rule(None);
+        self.set_cut(None);
         self.set_mode(Mode::Pass);
         self.cut();
         for counter in [&self.accepted, &self.cuts, &self.seen] {

@@ -1,6 +1,7 @@
 //! Ending a transaction: outcomes, letters, the fence's row with its proof, COMMIT.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tidegate_core::claim::EventId;
 use tidegate_core::failure::{Broken, Failure};
@@ -10,6 +11,7 @@ use tokio_postgres::{Client, Statement};
 use super::letters::{self, Shared};
 use super::proof::{Proof, SEAL};
 use super::{Finish, ReplayEnd, Transaction};
+use crate::faults::{self, Point};
 use crate::inbox::connection::{Sent, send};
 use crate::inbox::error::{failure_of, overdue};
 
@@ -41,23 +43,26 @@ enum End {
 impl Transaction {
     /// Ends the batch: writes outcomes, dead letters and progress behind what is staged, waits for all of it, which
     /// proves that this is the transaction that was begun, commits. On error nothing was committed, but for
-    /// [`Failure::CommitUnknown`], where the next fence finds out.
-    pub async fn commit(self: Box<Self>, finish: Finish) -> Result<(), Broken> {
-        self.end(End::Batch(finish)).await
+    /// [`Failure::CommitUnknown`], where the next fence finds out. Answers how long COMMIT itself took.
+    pub async fn commit(self: Box<Self>, finish: Finish) -> Result<Duration, Broken> {
+        let next = finish.next_offset;
+        self.end(End::Batch(finish), next).await
     }
 
     /// Ends a letter's replay in the same way: outcome, letter, turn and the request with its proof.
-    pub async fn commit_replay(self: Box<Self>, end: ReplayEnd) -> Result<(), Broken> {
-        self.end(End::Replay(end)).await
+    pub async fn commit_replay(self: Box<Self>, end: ReplayEnd) -> Result<Duration, Broken> {
+        let next = self.current.map_or(0, |offset| offset + 1);
+        self.end(End::Replay(end), next).await
     }
 
-    async fn end(mut self: Box<Self>, end: End) -> Result<(), Broken> {
+    async fn end(mut self: Box<Self>, end: End, next: i64) -> Result<Duration, Broken> {
         if let Err(broken) = self.prove(end).await {
             self.ledger.note(broken.clone());
             self.rollback().await;
             return Err(broken);
         }
-        self.send_commit().await
+        faults::at(Point::Proved, next);
+        self.send_commit(next).await
     }
 
     async fn prove(&mut self, end: End) -> Result<(), Broken> {
@@ -165,13 +170,16 @@ impl Transaction {
         }
     }
 
-    async fn send_commit(self: Box<Self>) -> Result<(), Broken> {
-        let patience = self.held.patience;
-        let answer = tokio::time::timeout(patience, self.held.client.batch_execute(COMMIT)).await;
+    async fn send_commit(self: Box<Self>, next: i64) -> Result<Duration, Broken> {
+        let (patience, clock) = (self.held.patience, Instant::now());
+        let commit = send(self.held.client.batch_execute(COMMIT));
+        faults::at(Point::CommitSent, next);
+        let answer = tokio::time::timeout(patience, commit).await;
         let failure = match answer {
             Ok(Ok(())) => {
+                faults::at(Point::Committed, next);
                 self.held.release();
-                return Ok(());
+                return Ok(clock.elapsed());
             }
             Ok(Err(error)) => refused_commit(failure_of(&error)),
             Err(_) => unknown(overdue("COMMIT", patience)),

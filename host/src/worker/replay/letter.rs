@@ -136,7 +136,7 @@ impl Letter {
         let end = self.end(ran, digest);
         let published = matches!(end.result, ReplayResult::Rejected { .. });
         match db.commit_replay(end).await {
-            Ok(()) => Went::On(Ended::Settled { published }),
+            Ok(_) => Went::On(Ended::Settled { published }),
             Err(broken) => Went::Broken(broken),
         }
     }

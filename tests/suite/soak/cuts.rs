@@ -2,33 +2,31 @@
 
 use tidegate_tests::{Ledger, Pattern, payments, test_env, wait_for};
 
+use super::{exact, size};
 use crate::rows::{Counts, PATIENCE, letters, recs, settled};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn twenty_lost_answers_to_commit_double_nothing_although_dedup_is_off() {
+async fn lost_answers_to_commit_double_nothing_although_dedup_is_off() {
+    let times = size(15, 50);
     let env = test_env("commit-cut").await;
-    let (topic, ledger) = (env.topic("t", 1).await, Ledger::create(&env.db, 20).await);
+    let topic = env.topic("t", 1).await;
+    let ledger = Ledger::journaled(&env.db, 20).await;
     let proxy = env.pg_proxy().await;
-    let consumer = env
-        .consumer(&topic, "credit-rust")
-        .await
-        .set("dedup", "off");
-    let consumer = consumer.batch("max_records", 10);
+    let consumer = env.consumer(&topic, "credit-rust").await;
+    let consumer = consumer.set("dedup", "off").batch("max_records", 10);
     let config = env.config().postgres(&env.db.url_via(&proxy));
     let config = config
         .set("postgres", "prune_interval", "1h")
         .consumer(consumer);
     let host = env.host(config).start().await;
-    let paid = payments(610, 20);
+    let paid = payments(10 + times * 30, 20);
     env.kafka.produce(&topic, recs(&paid[..10])).await;
     settled(&env.db, Counts::done(10)).await;
 
-    proxy.cut_on_reply_after(&b"COMMIT\0"[..], 20);
+    proxy.cut_on_reply_after(&b"COMMIT\0"[..], times);
     env.kafka.produce(&topic, recs(&paid[10..])).await;
-    ledger.wait_exact(&paid, PATIENCE).await;
-    assert_eq!(proxy.cuts(), 20);
-    settled(&env.db, Counts::done(610)).await;
-    assert_eq!(letters(&env.db).await, 0);
+    exact(&env, &ledger, &paid, 0).await;
+    assert_eq!(proxy.cuts(), times);
     assert_eq!(host.terminate().await, 0);
 }
 
