@@ -10,6 +10,7 @@ use tokio::time::timeout;
 use super::commits::Ask;
 use super::context::Member;
 use super::poll::Command;
+use super::trouble::Trouble;
 use super::{KafkaError, PartitionQueue};
 
 /// How long Kafka may take to acknowledge an offset commit.
@@ -20,6 +21,7 @@ const COMMAND: Duration = Duration::from_secs(10);
 /// A member of a consumer group. Clones are the same member.
 #[derive(Clone)]
 pub struct Consumer {
+    pub(super) trouble: Arc<Trouble>,
     pub(super) name: Arc<str>,
     pub(super) client: Weak<Member>,
     pub(super) commands: mpsc::Sender<Command>,
@@ -27,6 +29,11 @@ pub struct Consumer {
 }
 
 impl Consumer {
+    /// Why brokers do not let this client in (TLS, SASL), if that is so now: it is not ready then, whatever it holds.
+    pub fn refused(&self) -> Option<String> {
+        self.trouble.current(Instant::now())
+    }
+
     /// Starts fetching an assigned partition at `offset`, or starts anew one that is fetched already: the
     /// queue it had then ends.
     ///

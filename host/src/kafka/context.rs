@@ -6,13 +6,13 @@ use std::time::Instant;
 
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext};
-use rdkafka::error::KafkaError as Client;
+use rdkafka::error::{KafkaError as Client, RDKafkaErrorCode as Code};
 use rdkafka::types::RDKafkaRespErr;
 use rdkafka::{ClientContext, TopicPartitionList};
 use tidegate_core::record::TopicPartition;
 
-use super::names;
 use super::noise::Noise;
+use super::{names, trouble};
 
 /// The client of one group member.
 pub(super) type Member = BaseConsumer<Context>;
@@ -74,8 +74,8 @@ impl ClientContext for Context {
 
     fn stats_raw(&self, _: &[u8]) {}
 
-    fn error(&self, _: Client, reason: &str) {
-        self.note(Signal::Error(reason.to_owned()));
+    fn error(&self, error: Client, reason: &str) {
+        self.note(Signal::Error(self.log.in_full(&error, reason)));
     }
 }
 
@@ -112,6 +112,42 @@ fn answer_at_once(client: &Member, assign: bool, consumer: &str) {
 pub(super) struct LibraryLog {
     owner: Arc<str>,
     noise: Noise,
+    last: LastFailure,
+}
+
+/// Why a broker was lost last. That all brokers are down is told as an error, and this is not, where a connection was
+/// only closed: as by a port that wants TLS.
+#[derive(Default)]
+pub(super) struct LastFailure(Mutex<Option<String>>);
+
+/// librdkafka's names for a connection on which nothing has been answered yet. What follows from that it does not say
+/// itself, or not always.
+const EARLY: [&str; 3] = [
+    "in state APIVERSION_QUERY",
+    "in state SSL_HANDSHAKE",
+    "in state AUTH_HANDSHAKE",
+];
+const HUNG_UP: &str = ": a broker that hangs up so early may want another security.protocol than \
+                       [kafka.librdkafka] has (plain text, TLS, or either with a password)";
+
+impl LastFailure {
+    /// Keeps what is said of a broker that was lost, without the thread's name before it.
+    pub(super) fn keep(&self, facility: &str, message: &str) {
+        if facility == "FAIL" {
+            let text = message.split_once("]: ").map_or(message, |(_, text)| text);
+            let early =
+                text.contains("Disconnected") && EARLY.iter().any(|state| text.contains(state));
+            let hint = if early { HUNG_UP } else { "" };
+            let text = format!("{text}{hint}");
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+        }
+    }
+
+    /// What was kept.
+    pub(super) fn text(&self) -> Option<String> {
+        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        last.clone()
+    }
 }
 
 impl LibraryLog {
@@ -119,19 +155,36 @@ impl LibraryLog {
         Self {
             owner,
             noise: Noise::default(),
+            last: LastFailure::default(),
         }
     }
 
-    /// An error that passes by itself.
+    /// An error's words; of all brokers' being down, with why the last one was.
+    fn in_full(&self, error: &Client, reason: &str) -> String {
+        let last = self.last.text();
+        let last = last.filter(|_| error.rdkafka_error_code() == Some(Code::AllBrokersDown));
+        match last {
+            Some(last) => format!("{reason}, the last one so: {last}"),
+            None => reason.to_owned(),
+        }
+    }
+
+    /// An error that passes by itself, or once somebody has done what is to be done.
     pub(super) fn error(&self, error: &Client, reason: &str) {
-        let code = error.rdkafka_error_code().map(|code| format!("{code:?}"));
-        let facility = code.as_deref().unwrap_or("ERROR");
-        self.line(RDKafkaLogLevel::Warning, facility, reason);
+        let code = error.rdkafka_error_code();
+        let facility = code.map(|code| format!("{code:?}"));
+        let facility = facility.as_deref().unwrap_or("ERROR");
+        let mut text = self.in_full(error, reason);
+        if let Some(remedy) = code.and_then(trouble::remedy) {
+            text = format!("{text}; {remedy}");
+        }
+        self.line(RDKafkaLogLevel::Warning, facility, &text);
     }
 
     /// One line. librdkafka's errors are mostly a broker's absence, which it mends itself: warnings.
     pub(super) fn line(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
         let owner = &*self.owner;
+        self.last.keep(facility, message);
         let loud = matches!(
             level,
             RDKafkaLogLevel::Emerg

@@ -18,6 +18,7 @@ use super::nudge::Nudge;
 use super::partitions::{Delivery, Partitions};
 use super::probe::Probe;
 use super::queue::PartitionQueue;
+use super::trouble::Trouble;
 use super::{GroupEvent, KafkaError, Subscription, commits, names, options};
 use crate::config::KafkaConfig;
 
@@ -70,14 +71,16 @@ pub(super) fn spawn(
         reason: format!("no thread can be started: {e}"),
     };
     let commits = commits::spawn(&name, Arc::downgrade(&client)).map_err(no_thread)?;
+    let trouble = Arc::new(Trouble::default());
     let handle = Consumer {
+        trouble: Arc::clone(&trouble),
         name: Arc::clone(&name),
         client: Arc::downgrade(&client),
         commands,
         commits,
     };
     let nudge = Nudge::spawn(&name, Arc::downgrade(&client)).map_err(no_thread)?;
-    let poller = Poller::new(client, (receiver, events), subscription, nudge);
+    let poller = Poller::new(client, (receiver, events), subscription, (nudge, trouble));
     thread::Builder::new()
         .name(format!("kafka-{}", &*name))
         .spawn(move || guarded(poller))
@@ -115,12 +118,18 @@ pub(super) struct Poller {
     pub(super) busy_until: Instant,
     pub(super) noise: Noise,
     pub(super) nudge: Nudge,
+    pub(super) trouble: Arc<Trouble>,
 }
 
 type Ends = (mpsc::Receiver<Command>, mpsc::Sender<GroupEvent>);
 
 impl Poller {
-    fn new(client: Arc<Member>, ends: Ends, subscription: Subscription, nudge: Nudge) -> Self {
+    fn new(
+        client: Arc<Member>,
+        ends: Ends,
+        subscription: Subscription,
+        (nudge, trouble): (Nudge, Arc<Trouble>),
+    ) -> Self {
         Self {
             client,
             commands: ends.0,
@@ -134,6 +143,7 @@ impl Poller {
             busy_until: Instant::now() + BUSY_FOR,
             noise: Noise::default(),
             nudge,
+            trouble,
         }
     }
 
