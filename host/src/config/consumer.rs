@@ -1,5 +1,6 @@
 //! Reads one `[[consumer]]`.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -49,17 +50,15 @@ pub(super) fn read(
     let config = ConsumerConfig {
         group: names::group(&section, &name),
         handler: names::handler(&section, base),
-        start: section.choice("start", &STARTS).unwrap_or(Start::Earliest),
+        start: section.choice_or("start", &STARTS, Start::Earliest),
         dedup: dedup::read(&section),
         batch,
         queue: queue(section.child("queue"), batch),
         retry: retry(section.child("retry")),
         dead_letter_topic,
         limits,
-        instance: section
-            .choice("instance", &INSTANCES)
-            .unwrap_or(InstancePer::Batch),
-        settings: secrets::flatten(&section.child("settings")),
+        instance: section.choice_or("instance", &INSTANCES, InstancePer::Batch),
+        settings: settings(&section.child("settings")),
         drain_timeout: section.duration(
             "drain_timeout",
             defaults::DRAIN_TIMEOUT,
@@ -90,7 +89,10 @@ const INSTANCES: [(&str, InstancePer); 2] = [
 /// `key = "off"` in place of a table.
 pub(super) fn is_off(section: &Section<'_>, key: &'static str) -> bool {
     match section.node(key).map(|node| &node.value) {
-        Some(Value::Text(text)) if text == "off" => true,
+        Some(Value::Text(text)) if text == "off" => {
+            section.show(key, "off");
+            true
+        }
         Some(Value::Text(text)) => {
             section.error(
                 key,
@@ -100,6 +102,14 @@ pub(super) fn is_off(section: &Section<'_>, key: &'static str) -> bool {
         }
         _ => false,
     }
+}
+
+fn settings(settings: &Section<'_>) -> BTreeMap<String, String> {
+    let read = secrets::flatten(settings);
+    for (name, value) in &read {
+        settings.show(name, value.as_str());
+    }
+    read
 }
 
 fn batch(batch: Section<'_>) -> BatchLimits {

@@ -59,10 +59,14 @@ pub(super) fn read(
         module_cache,
         shutdown_timeout,
         warnings: Vec::new(),
+        shown: toml::Table::new(),
     };
     postgres_section.finish();
     root.finish();
-    config
+    Config {
+        shown: problems.shown(),
+        ..config
+    }
 }
 
 /// What relative paths of the file are relative to.
@@ -87,13 +91,15 @@ fn host(host: Section<'_>, cache: PathBuf, base: &Path) -> (PathBuf, Duration) {
     if given.as_deref() == Some("") {
         host.error("module_cache", "is empty; name a directory");
     }
+    let module_cache = given.map_or(cache, |given| base.join(given));
+    host.show("module_cache", module_cache.display().to_string());
     let timeout = host.duration(
         "shutdown_timeout",
         defaults::SHUTDOWN_TIMEOUT,
         Duration::from_secs(1)..=defaults::WAIT_BOUND,
     );
     host.finish();
-    (given.map_or(cache, |given| base.join(given)), timeout)
+    (module_cache, timeout)
 }
 
 fn kafka(kafka: Section<'_>, base: &Path, check: CheckOptions) -> KafkaConfig {
@@ -127,8 +133,11 @@ fn is_server(server: &str) -> bool {
 fn postgres(postgres: &Section<'_>, base: &Path) -> PostgresConfig {
     let second = Duration::from_secs(1);
     let wait = second..=defaults::WAIT_BOUND;
+    let url = secrets::url(postgres, base);
     let config = PostgresConfig {
-        url: secrets::url(postgres, base),
+        password: secrets::password(postgres, &url, base),
+        url,
+        directory: base.to_owned(),
         max_connections: postgres.count("max_connections", defaults::MAX_CONNECTIONS, 1..=1_000),
         connect_timeout: postgres.duration(
             "connect_timeout",
