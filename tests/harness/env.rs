@@ -76,7 +76,7 @@ impl TestEnv {
 
     /// A configuration with both servers' addresses, short Kafka sessions and a module cache that all runs share.
     pub fn config(&self) -> HostConfig {
-        HostConfig::new(&self.services.kafka, &self.db.url())
+        HostConfig::new(self.kafka.bootstrap(), &self.db.url())
     }
 
     /// A consumer of one topic with a built guest, a name and group of this test's own, and quick retries.

@@ -11,6 +11,7 @@
 
 mod artifacts;
 mod broker;
+mod certs;
 mod db;
 mod env;
 mod host;
@@ -21,11 +22,13 @@ mod ports;
 mod postgres;
 mod proxy;
 mod reaper;
+mod secure;
 mod server;
 mod services;
 mod wait;
 
 pub use artifacts::{digest, guest, guest_bytes, tidegate_bin};
+pub use certs::{Authority, Signed};
 pub use db::Db;
 pub use env::{KafkaProxy, TestEnv, test_env, test_env_on};
 pub use host::{Consumer, Host, HostBuilder, HostConfig, Output, Raw, TomlValue};
@@ -33,6 +36,7 @@ pub use kafka::{At, Got, Kafka, OpenTx, Producer, Rec};
 pub use ledger::{Ledger, Payment, expected, payments};
 pub use postgres::ServerSpec;
 pub use proxy::{Hold, Pattern, Proxy};
+pub use secure::{KAFKA_PASSWORD, Secure, secure_env, secure_postgres};
 pub use server::Server;
 pub use services::{Services, services};
 pub use wait::{millis, secs, wait_eq, wait_for};

@@ -4,7 +4,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::postgres::{Postgres, ServerSpec};
-use crate::reaper;
+use crate::{paths, reaper};
 
 /// A server of its owner's own; stopped when dropped.
 pub struct Server(Postgres);
@@ -17,6 +17,16 @@ impl Server {
             Ok(Err(e)) => panic!("{e}"),
             Err(e) => panic!("starting PostgreSQL failed: {e}"),
         }
+    }
+
+    /// The same on a thread that may block.
+    pub(crate) fn start_blocking(spec: &ServerSpec) -> Result<Server, String> {
+        Postgres::start(spec).map(Server)
+    }
+
+    /// What it has logged so far.
+    pub fn log(&self) -> String {
+        paths::read(&self.0.log)
     }
 
     /// Its port on 127.0.0.1, user `postgres`, no password.
