@@ -1,5 +1,7 @@
 //! `tidegate run`: the order in which things start and stop.
 
+mod watched;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,13 +10,17 @@ use tokio::sync::watch as modules;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use self::watched::Watched;
 use crate::config::{Config, ConsumerConfig};
 use crate::engine::{Engine, EngineOptions, watch};
 use crate::inbox::{Inbox, InboxError, PruneRule, Wall};
 use crate::kafka::{self, Publisher, Subscription};
+use crate::meters::{Meters, names};
+use crate::worker::alone::Stage;
+use crate::worker::control;
 use crate::worker::prune::prune;
 use crate::worker::relay::relay;
-use crate::worker::shared::{Db, Parts, Shared};
+use crate::worker::shared::{Db, Host, Parts, Shared};
 use crate::worker::supervisor::supervise;
 
 /// The most guest instances alive at once; each reserves address space.
@@ -65,6 +71,9 @@ pub async fn run_until(
     options: RunOptions,
     stop: CancellationToken,
 ) -> Result<(), AppError> {
+    let mut tasks = JoinSet::new();
+    // First of all: who watches is told from the start what the host waits for.
+    let watched = Watched::start(&config, &mut tasks, &stop).await?;
     let inbox = Inbox::new(&config.postgres, options.wall).map_err(setup)?;
     schema(&inbox, options.migrate, &stop).await?;
     let engine = Engine::new(engine_options(&config)).map_err(setup)?;
@@ -74,17 +83,21 @@ pub async fn run_until(
         let handler = watch::open(&engine, &consumer.handler).await;
         handlers.push(handler.map_err(setup)?);
     }
-    let mut tasks = JoinSet::new();
     let mut consumers = Vec::new();
+    let (host, stage) = (Host::this(), Stage::default());
     for (consumer, handler) in config.consumers.iter().zip(&handlers) {
+        let meters = Meters::new(&watched.registry, consumer);
         let parts = (consumer, handler.changed(), inbox.clone(), engine.clone());
-        consumers.push(start(&config, parts, &mut tasks, &stop)?);
+        let process = (&host, &stage, meters);
+        consumers.push(start(&config, parts, process, (&mut tasks, &stop))?);
     }
+    watched.consumers(&inbox, &consumers, &mut tasks, &stop);
     let interval = config.postgres.prune_interval;
     tasks.spawn(task(prune(
         inbox.clone(),
         prune_rule(&config),
         interval,
+        watched.registry.counter(&names::PRUNED, &[]),
         stop.clone(),
     )));
     let patience = config.shutdown_timeout.saturating_sub(CLOSE);
@@ -131,8 +144,8 @@ type Module = modules::Receiver<Arc<crate::engine::Module<Db>>>;
 fn start(
     config: &Config,
     (consumer, modules, inbox, engine): (&ConsumerConfig, Module, Inbox, Engine<Db>),
-    tasks: &mut JoinSet<Result<(), String>>,
-    stop: &CancellationToken,
+    (host, stage, meters): (&Host, &Stage, Arc<Meters>),
+    (tasks, stop): (&mut JoinSet<Result<(), String>>, &CancellationToken),
 ) -> Result<Arc<Shared>, AppError> {
     let subscription = Subscription {
         consumer: consumer.name.as_str().into(),
@@ -151,6 +164,9 @@ fn start(
         engine,
         modules,
         batch_time,
+        meters,
+        host: host.clone(),
+        stage: stage.clone(),
     };
     let shared = Arc::new(Shared::new(parts));
     tasks.spawn(supervise(
@@ -159,6 +175,7 @@ fn start(
         events,
         stop.clone(),
     ));
+    tasks.spawn(task(control::keep(shared.clone(), stop.clone())));
     if let Some(topic) = consumer.dead_letter_topic.clone() {
         let publisher = Publisher::new(&config.kafka).map_err(setup)?;
         tasks.spawn(task(relay(

@@ -2,6 +2,7 @@
 
 mod check;
 mod config_show;
+mod consumers;
 mod error;
 mod inbox;
 mod letters;
@@ -61,6 +62,9 @@ enum Command {
     /// The services of `dev`, until stdin ends
     #[command(hide = true)]
     DevServices(crate::dev::ServicesArgs),
+    /// Consumers: their states and hosts, pausing and resuming
+    #[command(subcommand)]
+    Consumer(consumers::ConsumersCommand),
     /// Dead letters
     #[command(subcommand)]
     Dlt(letters::LettersCommand),
@@ -121,6 +125,7 @@ fn execute(cli: Cli) -> Result<(), CliError> {
             Command::Migrate => run::migrate(load()?).await,
             Command::Dev(args) => run::dev(&cli.config, args).await,
             Command::DevServices(_) => Ok(()),
+            Command::Consumer(command) => consumers::execute(load()?, command).await,
             Command::Dlt(command) => letters::execute(load()?, command).await,
             Command::Inbox(command) => inbox::execute(load()?, command).await,
             Command::Offsets(command) => offsets::execute(load()?, command).await,

@@ -23,11 +23,13 @@ pub use postgres_url::UrlError;
 pub use problems::ConfigErrors;
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use tidegate_core::backoff::RetryPolicy;
 use tidegate_core::batch::BatchLimits;
+use tidegate_core::brake::BrakePolicy;
 use tidegate_core::event_id::IdRule;
 use tidegate_core::limits::GuestLimits;
 use tidegate_core::resume::Start;
@@ -46,6 +48,8 @@ pub struct Config {
     pub module_cache: PathBuf,
     /// `[host] shutdown_timeout`: how long a stop may take.
     pub shutdown_timeout: Duration,
+    /// `[host] http`: where metrics and health are served; none after `"off"`.
+    pub http: Option<SocketAddr>,
     /// What is allowed and seldom meant, each with its place; for the log and for `check`.
     pub warnings: Vec<String>,
     /// Every key with the value that holds, secrets left out; for `config show`.
@@ -125,6 +129,8 @@ pub struct ConsumerConfig {
     pub queue: QueueLimits,
     /// `[consumer.retry]`
     pub retry: RetryPolicy,
+    /// `[consumer.brake]`; none after `brake = "off"`.
+    pub brake: Option<BrakePolicy>,
     /// `[consumer.dead_letter] topic`: default the first topic's name and `.dlt`. None after
     /// `dead_letter = "off"`: letters stay in PostgreSQL alone.
     pub dead_letter_topic: Option<String>,

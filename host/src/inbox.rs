@@ -6,6 +6,8 @@
 
 mod assignment;
 mod connection;
+mod control;
+mod endurance;
 mod error;
 mod letters;
 mod lookup;
@@ -17,6 +19,7 @@ mod refused;
 mod schema;
 mod settings;
 mod statements;
+mod survey;
 mod tls;
 mod transaction;
 mod value;
@@ -33,11 +36,13 @@ use crate::config::PostgresConfig;
 use pool::Pool;
 use settings::Settings;
 
+pub use control::{ALIVE, ConsumerRow, HostRow};
 pub use error::InboxError;
 pub use letters::{LetterFilter, LetterStatus, StoredLetter};
 pub use lookup::{InboxRow, ProgressRow};
 pub use preflight::Preflight;
 pub use prune::PruneRule;
+pub use survey::{ClaimFigures, LetterFigures, PoolFigures};
 pub use transaction::{BatchHead, Begun, Finish, ResultLimits, Transaction};
 pub use wall::Wall;
 

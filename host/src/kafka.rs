@@ -23,6 +23,7 @@ mod partitions;
 mod poll;
 mod probe;
 mod publisher;
+mod pulse;
 mod queue;
 mod quiet;
 mod read_record;

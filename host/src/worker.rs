@@ -4,13 +4,18 @@
 //! its [`owner`] walks it through the core's states. It takes its [`position`] ([`assignment`]), then turns
 //! records into batches ([`partition`], [`pending`]), tries each in one transaction ([`attempt`], `claims`,
 //! [`guests`], `finish`; no more of them at the same time than get on together, [`lanes`]), asks the core for a verdict when one fails ([`react`]), and has Kafka's offset follow
-//! ([`offsets`]). [`relay`] publishes dead letters, [`prune`] removes expired claims.
+//! ([`offsets`]). [`relay`] publishes dead letters, [`prune`] removes expired claims; [`lag`] and [`survey`] ask for what
+//! only Kafka and the database know of the metrics.
 
+pub mod alone;
 pub mod assignment;
 pub mod attempt;
 mod claims;
+pub mod control;
 mod finish;
 pub mod guests;
+mod intake;
+pub mod lag;
 pub mod lanes;
 pub mod offsets;
 pub mod owner;
@@ -23,4 +28,5 @@ pub mod relay;
 pub mod repeats;
 pub mod shared;
 pub mod supervisor;
+pub mod survey;
 pub mod tasks;

@@ -81,7 +81,10 @@ async fn of_two_that_race_for_an_expired_claim_one_wins() {
     let mut second = key();
     second.source.partition = 1;
     let owner = Uuid::new_v4();
-    db.inbox.take_token(&second, owner).await.expect("a token");
+    db.inbox
+        .take_token(&second, (owner, Uuid::from_u128(1)))
+        .await
+        .expect("a token");
     db.handle(0, vec![claim("a", 0, Duration::ZERO)]).await;
     let (winner, claimed) = db.open(1, vec![hour("a", 1)]).await;
     assert_eq!(claimed, [Claimed::TakenOver]);

@@ -34,7 +34,7 @@ async fn the_fence_tells_a_landed_commit_from_another_owner() {
     assert!(matches!(late, Begun::Landed(40)), "{late:?}");
     let progress = db
         .inbox
-        .take_token(&key(), Uuid::new_v4())
+        .take_token(&key(), (Uuid::new_v4(), Uuid::from_u128(2)))
         .await
         .expect("taken")
         .expect("a row");
@@ -79,7 +79,8 @@ async fn taking_the_token_waits_for_the_old_owners_batch() {
     let db = db(Wall::Keywords).await;
     let (transaction, _) = db.open(0, vec![]).await;
     let (inbox, owner) = (db.inbox.clone(), Uuid::new_v4());
-    let waiting = tokio::spawn(async move { inbox.take_token(&key(), owner).await });
+    let waiting =
+        tokio::spawn(async move { inbox.take_token(&key(), (owner, Uuid::from_u128(1))).await });
     db.wait_blocked().await;
     assert!(!waiting.is_finished());
     transaction.commit(finish(9)).await.expect("committed");
@@ -96,7 +97,7 @@ async fn taking_the_token_waits_for_the_old_owners_batch() {
     held.await.expect("locked");
     let failure = db
         .inbox
-        .take_token(&key(), owner)
+        .take_token(&key(), (owner, Uuid::from_u128(1)))
         .await
         .expect_err("the lock is held");
     assert!(
@@ -106,7 +107,7 @@ async fn taking_the_token_waits_for_the_old_owners_batch() {
     db.run("ROLLBACK").await;
     assert!(
         db.inbox
-            .take_token(&key(), owner)
+            .take_token(&key(), (owner, Uuid::from_u128(1)))
             .await
             .expect("taken")
             .is_some()
@@ -154,7 +155,7 @@ async fn registering_inserts_or_does_nothing_and_adopting_starts_anew() {
     assert!(matches!(fenced, Begun::Fenced));
     let progress = db
         .inbox
-        .take_token(&key(), db.owner)
+        .take_token(&key(), (db.owner, Uuid::from_u128(1)))
         .await
         .expect("taken")
         .expect("a row");

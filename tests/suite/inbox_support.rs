@@ -64,7 +64,7 @@ pub(crate) async fn db(wall: Wall) -> Db {
         .await
         .expect("registered");
     db.inbox
-        .take_token(&key(), owner)
+        .take_token(&key(), (owner, Uuid::from_u128(1)))
         .await
         .expect("a token")
         .expect("a row");
@@ -157,7 +157,10 @@ impl Db {
             .adopt(&key(), "g", "k", (0, None))
             .await
             .expect("adopted");
-        let progress = self.inbox.take_token(&key(), self.owner).await;
+        let progress = self
+            .inbox
+            .take_token(&key(), (self.owner, Uuid::from_u128(1)))
+            .await;
         let progress = progress.expect("a token").expect("a row");
         assert_eq!(progress.log_epoch, self.epoch + 1);
         self.epoch = progress.log_epoch;

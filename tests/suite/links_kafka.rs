@@ -110,12 +110,16 @@ async fn a_host_that_is_not_let_in_says_so_once_and_goes_on_trying() {
     std::fs::write(env.dir().join("wrong"), "falsches-Geheimnis").unwrap();
     let topic = env.topic("t", 1).await;
     let config = sasl(&env, secure, "SCRAM-SHA-256")
+        .watched()
         .librdkafka("sasl.password_file", "wrong")
         .librdkafka("reconnect.backoff.max.ms", "200")
         .consumer(env.consumer(&topic, "credit-rust").await);
     let host = env.host(config).env("TIDEGATE_LOG", "debug").start().await;
-    let said = "Kafka lets this client not in";
+    let said = "Kafka does not let this client in";
     host.wait_log(said, secs(60)).await;
+    let unready = host.wait_status("/readyz", 503).await;
+    let problem = "Kafka does not let it in: sasl_ssl://";
+    assert!(unready.body.contains(problem), "{unready:?}");
     // librdkafka's own word for every attempt, in the debug log.
     wait_for(secs(60), "more attempts", async || {
         (host.log_count("SASL authentication error") >= 8).then_some(())

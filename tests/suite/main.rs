@@ -6,15 +6,18 @@
     reason = "a helper of a test fails by panicking, as a test does"
 )]
 
+mod brake;
 mod cli;
 mod cli_check;
 mod compaction;
 mod contention;
 mod contract;
 mod crash;
+mod crash_loop;
 mod crash_storm;
 mod delivery;
 mod dev;
+mod endurance;
 mod engine_calls;
 mod engine_fake;
 mod engine_limits;
@@ -24,6 +27,7 @@ mod fault_cuts;
 mod faults;
 mod fence;
 mod harness;
+mod health;
 mod ids;
 mod inbox_claims;
 mod inbox_escape;
@@ -41,6 +45,7 @@ mod links_secrets;
 mod links_static;
 mod links_whole;
 mod log_shapes;
+mod metrics;
 mod offsets_cli;
 mod offsets_order;
 mod offsets_set;
@@ -57,6 +62,7 @@ mod same_log;
 mod sandbox;
 mod scene;
 mod statements;
+mod stops;
 mod swap;
 mod text;
 mod ttl;

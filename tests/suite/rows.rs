@@ -61,9 +61,21 @@ pub(crate) async fn counts(db: &Db) -> Counts {
 }
 
 async fn migrated(db: &Db) -> bool {
-    let there =
-        "SELECT count(*) FROM pg_tables WHERE schemaname = 'tidegate' AND tablename = 'progress'";
-    db.query_one_i64(there).await == 1
+    exists(db, "tidegate.progress").await
+}
+
+/// Whether a host has made this table, or this column of a table, as `schema.table.column`.
+pub(crate) async fn exists(db: &Db, name: &str) -> bool {
+    let parts: Vec<&str> = name.split('.').collect();
+    let column = parts
+        .get(2)
+        .map_or(String::new(), |c| format!("AND column_name = '{c}'"));
+    let there = format!(
+        "SELECT count(*) FROM information_schema.columns
+          WHERE table_schema = '{}' AND table_name = '{}' {column}",
+        parts[0], parts[1]
+    );
+    db.query_one_i64(&there).await > 0
 }
 
 /// Waits until the counters are these and Kafka has acknowledged them.

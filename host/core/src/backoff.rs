@@ -9,8 +9,11 @@ pub struct RetryPolicy {
     pub initial: Duration,
     /// The longest wait.
     pub max: Duration,
-    /// How long a record that its handler calls transient is retried before it is dead-lettered.
+    /// How long a record that its handler calls transient is retried before it is dead-lettered: the time of its
+    /// attempts and of the waits between them.
     pub max_elapsed: Duration,
+    /// How many calls it may take; none: time alone counts.
+    pub max_attempts: Option<u32>,
 }
 
 impl Default for RetryPolicy {
@@ -19,6 +22,7 @@ impl Default for RetryPolicy {
             initial: Duration::from_millis(500),
             max: Duration::from_secs(30),
             max_elapsed: Duration::from_secs(600),
+            max_attempts: None,
         }
     }
 }
@@ -42,9 +46,9 @@ impl RetryPolicy {
             .map_or(ceiling, |s| floor.saturating_add(s).min(ceiling))
     }
 
-    /// Whether a record that has failed for `elapsed` is out of retries.
-    pub fn exhausted(&self, elapsed: Duration) -> bool {
-        elapsed >= self.max_elapsed
+    /// Whether a record that has failed `attempts` times in `elapsed` is out of retries.
+    pub fn exhausted(&self, attempts: u32, elapsed: Duration) -> bool {
+        elapsed >= self.max_elapsed || self.max_attempts.is_some_and(|most| attempts >= most)
     }
 }
 
@@ -63,8 +67,14 @@ mod tests {
             [500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]
         );
         assert_eq!(policy.wait(9, 0.0), Duration::from_millis(250));
-        assert!(!policy.exhausted(Duration::from_secs(599)));
-        assert!(policy.exhausted(Duration::from_secs(600)));
+        assert!(!policy.exhausted(9_999, Duration::from_secs(599)));
+        assert!(policy.exhausted(1, Duration::from_secs(600)));
+        let five = RetryPolicy {
+            max_attempts: Some(5),
+            ..policy
+        };
+        assert!(!five.exhausted(4, Duration::ZERO));
+        assert!(five.exhausted(5, Duration::ZERO));
     }
 
     proptest! {

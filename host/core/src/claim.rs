@@ -97,6 +97,23 @@ pub enum DuplicateKind {
     Republish,
 }
 
+/// How old a claim is beside how long it lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Age {
+    /// Since the event was claimed.
+    pub old: Duration,
+    /// From claim to expiry.
+    pub ttl: Duration,
+}
+
+impl Age {
+    /// What share of the claim's life has passed: from 0; beyond 1 for a rejected record's claim that outlives its
+    /// TTL.
+    pub fn share(self) -> f64 {
+        self.old.as_secs_f64() / self.ttl.max(Duration::from_micros(1)).as_secs_f64()
+    }
+}
+
 /// The claim that makes a record a duplicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
@@ -104,4 +121,6 @@ pub struct Standing {
     pub kind: DuplicateKind,
     /// The claim is of a rejected record: another record of the event may take it over.
     pub rejected: bool,
+    /// How old the claim is, and how long it lasts in all; none where it has been pruned since.
+    pub age: Option<Age>,
 }

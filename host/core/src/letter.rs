@@ -6,6 +6,7 @@ use sha2::{Digest, Sha256};
 
 pub use self::headers::{LetterFacts, MAX_HEADER_MESSAGE_BYTES, PREFIX, headers};
 use crate::claim::BadEventId;
+use crate::limits::Limit;
 use crate::record::{Record, TopicPartition};
 use crate::ttl::BadTtl;
 
@@ -21,6 +22,17 @@ pub struct Cause {
     /// How often the record was tried.
     pub attempts: u32,
 }
+
+impl Cause {
+    /// Whether the record's guest trapped or ran into a limit that ends its instance.
+    pub fn is_trap(&self) -> bool {
+        let limits = [Limit::Memory, Limit::Cpu].map(Limit::code);
+        self.code == TRAP || limits.contains(&self.code.as_str())
+    }
+}
+
+/// The code of a trapped guest.
+pub const TRAP: &str = "trap";
 
 /// A dead letter about to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]

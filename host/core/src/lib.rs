@@ -7,8 +7,11 @@
 
 pub mod backoff;
 pub mod batch;
+pub mod brake;
 pub mod claim;
 pub mod commit;
+pub mod control;
+pub mod crash;
 pub mod duty;
 pub mod event_id;
 pub mod failure;

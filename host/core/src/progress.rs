@@ -1,5 +1,8 @@
 //! The progress row: how far a consumer has come in a partition.
 
+use std::time::Duration;
+
+use crate::crash::Ends;
 use crate::record::TopicPartition;
 
 /// Names a progress row.
@@ -38,6 +41,21 @@ pub struct Progress {
     pub committed: Option<i64>,
     /// The last record handled.
     pub last: Option<LastRecord>,
+    /// The record at or behind N that failed last and is tried again.
+    pub failing: Option<Failing>,
+    /// How earlier owners ended.
+    pub ends: Ends,
+}
+
+/// A record that failed and is tried again: what its next owner must know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failing {
+    /// Its offset.
+    pub offset: i64,
+    /// Its calls so far that came to a failure of its own.
+    pub attempts: u32,
+    /// Time that those, and the waits between them, took. Outages do not count.
+    pub elapsed: Duration,
 }
 
 /// What a batch adds to the row's counters, in its own transaction.

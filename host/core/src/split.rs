@@ -69,6 +69,16 @@ impl Planner {
         self.limit = (taken.min(self.limit) / 2).max(1);
     }
 
+    /// The next transactions take at most so many records (at least 1), and grow back slowly.
+    pub fn at_most(&mut self, records: usize) {
+        self.limit = self.limit.min(records.max(1));
+    }
+
+    /// The record at `offset` has broken a transaction of an earlier owner's: it runs alone.
+    pub fn expect(&mut self, offset: i64) {
+        self.breaker = Some(offset);
+    }
+
     /// The next batch ends before `offset`, a later copy of an event whose first copy is not committed as
     /// handled. Batches do not shrink for it.
     pub fn split_before(&mut self, offset: i64) {

@@ -21,6 +21,8 @@ pub struct Facts {
     pub fresh_connection: bool,
     /// Another, fresh connection works while this failure lasts.
     pub confirmed_healthy: bool,
+    /// No record is to blame: the failure is the host's own statement's, or the connection's.
+    pub of_nobody: bool,
 }
 
 /// What the host does about a failure, after it has rolled back.
@@ -48,6 +50,18 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Every word of [`Verdict::name`].
+    pub const NAMES: [&str; 8] = [
+        "infrastructure",
+        "contention",
+        "transient",
+        "reconnect",
+        "again-fresh",
+        "permanent",
+        "stop",
+        "escape",
+    ];
+
     /// The word in logs and metrics.
     pub fn name(&self) -> &'static str {
         match self {
@@ -63,9 +77,19 @@ impl Verdict {
     }
 }
 
-/// Decides on `failure`, by the table of the design: first what broke, then the SQLSTATE, then the
-/// handler's own word.
+/// Decides on `failure`: first by what broke, then by the SQLSTATE, then by the handler's own word.
+///
+/// The host's own statements fail for nobody's record: constraints are immediate, so a record's faults show at its own
+/// statements. What would be a record's to retry is waited for then, and what would reject it is a stop.
 pub fn verdict(failure: &Failure, facts: Facts) -> Verdict {
+    match of_record(failure, facts) {
+        Verdict::Transient { .. } if facts.of_nobody => Verdict::Infrastructure,
+        Verdict::Permanent(cause) if facts.of_nobody => Verdict::Stop(cause.message),
+        verdict => verdict,
+    }
+}
+
+fn of_record(failure: &Failure, facts: Facts) -> Verdict {
     match failure {
         Failure::Unreachable { .. } | Failure::CommitUnknown { .. } => Verdict::Infrastructure,
         Failure::Sql { sqlstate, .. } => sql(classify(sqlstate), failure, facts),

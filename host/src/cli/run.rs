@@ -76,6 +76,8 @@ fn dev_environment() -> impl Iterator<Item = (OsString, OsString)> {
             "postgresql://tidegate@127.0.0.1:1/tidegate",
         ),
         ("TIDEGATE__POSTGRES__PASSWORD", "none"),
+        // Any free port: several may run at once. The log names it.
+        ("TIDEGATE__HOST__HTTP", "127.0.0.1:0"),
     ];
     let replaced = [
         "TIDEGATE__POSTGRES__URL_FILE",

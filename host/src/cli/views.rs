@@ -1,9 +1,11 @@
 //! What the commands show: plain structs, filled from PostgreSQL and Kafka elsewhere.
 
+mod consumers;
 mod positions;
 
 use serde::{Serialize, Serializer};
 
+pub use consumers::ConsumerView;
 pub use positions::{AdoptedRow, Position, SetRow};
 
 use super::render::{Fields, Row, bytes, opt};

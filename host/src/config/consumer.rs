@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tidegate_core::backoff::RetryPolicy;
 use tidegate_core::batch::BatchLimits;
+use tidegate_core::brake::BrakePolicy;
 use tidegate_core::limits::GuestLimits;
 use tidegate_core::resume::Start;
 
@@ -55,6 +56,7 @@ pub(super) fn read(
         batch,
         queue: queue(section.child("queue"), batch),
         retry: retry(section.child("retry")),
+        brake: brake(&section),
         dead_letter_topic,
         limits,
         instance: section.choice_or("instance", &INSTANCES, InstancePer::Batch),
@@ -165,6 +167,7 @@ fn retry(retry: Section<'_>) -> RetryPolicy {
             default.max_elapsed,
             Duration::ZERO..=30 * defaults::WAIT_BOUND,
         ),
+        max_attempts: attempts(&retry),
     };
     if policy.initial > policy.max {
         let key = if retry.has("initial") {
@@ -176,6 +179,29 @@ fn retry(retry: Section<'_>) -> RetryPolicy {
     }
     retry.finish();
     policy
+}
+
+/// `max_attempts`; none unless it is given.
+fn attempts(retry: &Section<'_>) -> Option<u32> {
+    retry.node("max_attempts")?;
+    let most = retry.count("max_attempts", 1, 1..=1_000_000);
+    Some(u32::try_from(most).unwrap_or(u32::MAX))
+}
+
+/// `[consumer.brake]`, or `brake = "off"`.
+fn brake(consumer: &Section<'_>) -> Option<BrakePolicy> {
+    if is_off(consumer, "brake") {
+        return None;
+    }
+    let brake = consumer.child("brake");
+    let default = BrakePolicy::default();
+    let policy = BrakePolicy {
+        window: brake.count("window", default.window, 1..=defaults::BRAKE_WINDOW_BOUND),
+        share: brake.share("share", default.share),
+        traps: brake.count("traps", default.traps, 0..=defaults::BRAKE_WINDOW_BOUND),
+    };
+    brake.finish();
+    Some(policy)
 }
 
 /// `limits`, and the place of `cpu`.

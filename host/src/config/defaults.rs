@@ -1,5 +1,6 @@
 //! Every default of the configuration and every bound, with its motive.
 
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::Duration;
 
 const fn seconds(n: u64) -> Duration {
@@ -17,6 +18,9 @@ pub const DEAD_LETTER_SUFFIX: &str = ".dlt";
 
 /// Long enough for one batch to end, short enough for a container's usual 30 s to be kept.
 pub const SHUTDOWN_TIMEOUT: Duration = seconds(25);
+
+/// Where metrics and health are served: to this machine alone, they ask for no password.
+pub const HTTP: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9464));
 
 /// Connections for batches. PostgreSQL's own limit is 100 by default, shared with everyone else.
 pub const MAX_CONNECTIONS: usize = 16;
@@ -83,6 +87,9 @@ pub const TIME_LEAST: Duration = Duration::from_millis(10);
 
 /// The longest time limit of a guest.
 pub const TIME_MOST: Duration = seconds(3_600);
+
+/// The most records that the brake looks at.
+pub const BRAKE_WINDOW_BOUND: usize = 100_000;
 
 /// The longest consumer name, in bytes: it is part of every key of the inbox.
 pub const CONSUMER_NAME_BYTES: usize = 128;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -49,7 +50,7 @@ pub(super) fn read(
     let cache = default_cache(&env, &base);
     env.overlay(&mut tree, problems);
     let root = Section::root(&tree, problems);
-    let (module_cache, shutdown_timeout) = host(root.child("host"), cache, &base);
+    let (module_cache, shutdown_timeout, http) = host(root.child("host"), cache, &base);
     let postgres_section = root.child("postgres");
     let postgres = postgres(&postgres_section, &base);
     let config = Config {
@@ -58,6 +59,7 @@ pub(super) fn read(
         postgres,
         module_cache,
         shutdown_timeout,
+        http,
         warnings: Vec::new(),
         shown: toml::Table::new(),
     };
@@ -86,7 +88,7 @@ fn default_cache(env: &Environment, base: &Path) -> PathBuf {
         .map_or_else(|| base.join(".tidegate/cache"), |dir| dir.join("tidegate"))
 }
 
-fn host(host: Section<'_>, cache: PathBuf, base: &Path) -> (PathBuf, Duration) {
+fn host(host: Section<'_>, cache: PathBuf, base: &Path) -> (PathBuf, Duration, Option<SocketAddr>) {
     let given = host.text("module_cache");
     if given.as_deref() == Some("") {
         host.error("module_cache", "is empty; name a directory");
@@ -98,8 +100,23 @@ fn host(host: Section<'_>, cache: PathBuf, base: &Path) -> (PathBuf, Duration) {
         defaults::SHUTDOWN_TIMEOUT,
         Duration::from_secs(1)..=defaults::WAIT_BOUND,
     );
+    let http = http(&host);
     host.finish();
-    (module_cache, timeout)
+    (module_cache, timeout, http)
+}
+
+/// `http`: an address of this machine's and a port, or `off`.
+fn http(host: &Section<'_>) -> Option<SocketAddr> {
+    let Some(given) = host.text("http") else {
+        host.show("http", defaults::HTTP.to_string());
+        return Some(defaults::HTTP);
+    };
+    let address = given.parse().ok();
+    if given != "off" && address.is_none() {
+        let text = r#"is no IP address and port; write for example "127.0.0.1:9464", "0.0.0.0:9464" or "off""#;
+        host.error("http", format!("{given:?} {text}"));
+    }
+    address
 }
 
 fn kafka(kafka: Section<'_>, base: &Path, check: CheckOptions) -> KafkaConfig {

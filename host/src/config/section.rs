@@ -314,6 +314,32 @@ impl<'a> Section<'a> {
         default
     }
 
+    /// A share: above 0, at most 1.
+    pub(super) fn share(&self, key: &'static str, default: f64) -> f64 {
+        let share = self.read_share(key, default);
+        self.show(key, share);
+        share
+    }
+
+    fn read_share(&self, key: &'static str, default: f64) -> f64 {
+        let Some(node) = self.node(key) else {
+            return default;
+        };
+        let parsed = node
+            .value
+            .scalar()
+            .and_then(|text| text.trim().parse::<f64>().ok());
+        if let Some(share) = parsed.filter(|share| *share > 0.0 && *share <= 1.0) {
+            return share;
+        }
+        let shown = node.value.describe();
+        self.error(
+            key,
+            format!("{shown} is not a share: a number above 0 and at most 1, such as 0.5"),
+        );
+        default
+    }
+
     /// A whole number within `range`, or the default.
     pub(super) fn count(
         &self,

@@ -189,6 +189,7 @@ fn what_is_shown_is_every_key_and_means_the_same() {
         "password",
         "password_file",
         "ttl_from",
+        "max_attempts",
         "librdkafka",
         "settings",
     ];

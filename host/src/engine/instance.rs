@@ -1,6 +1,7 @@
 //! An instance: one live store. It lives no longer than its transaction, and not past a trap.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tidegate_core::limits::Limit;
 use tidegate_core::outcome::GuestEnd;
@@ -46,6 +47,8 @@ pub struct Instance<D: GuestSql> {
     _module: Arc<Module<D>>,
     env: Arc<GuestEnv>,
     calls: u32,
+    /// CPU time of the start and of all calls.
+    cpu: Duration,
     /// Trapped, ended, or left in the middle of a call.
     dead: bool,
 }
@@ -74,9 +77,11 @@ impl<D: GuestSql> Instance<D> {
                 return Err((store.into_data().db, why));
             }
         };
+        let cpu = store.data().meter.polled();
         Ok(Self {
             store,
             handler,
+            cpu,
             _slot: slot,
             _module: Arc::clone(module),
             env: Arc::clone(env),
@@ -98,6 +103,7 @@ impl<D: GuestSql> Instance<D> {
         self.store.data_mut().renew(event);
         self.store.set_epoch_deadline(1);
         let end = self.run(event).await;
+        self.cpu += self.store.data().meter.polled();
         self.store.data().output.flush();
         if let GuestEnd::Skip(reason) = &end {
             self.store.data().output.skipped(reason);
@@ -127,6 +133,11 @@ impl<D: GuestSql> Instance<D> {
     /// The transaction.
     pub fn db(&mut self) -> &mut D {
         &mut self.store.data_mut().db
+    }
+
+    /// What it has used so far: CPU time, and bytes of linear memory.
+    pub fn used(&self) -> (Duration, usize) {
+        (self.cpu, self.store.data().memory.used())
     }
 
     /// Whether another instance must take the next record: this one trapped or ran into a limit, was left in the

@@ -34,6 +34,11 @@ impl MemoryLimit {
         self.denied = false;
     }
 
+    /// Bytes of linear memory in use. Memory never shrinks.
+    pub(super) fn used(&self) -> usize {
+        self.used
+    }
+
     /// Whether more than half of the limit is in use.
     pub(super) fn high(&self) -> bool {
         self.used > self.limit / 2

@@ -36,6 +36,11 @@ impl Meter {
         Duration::from_nanos(self.spent.load(Relaxed)) + self.running()
     }
 
+    /// CPU time since the last reset, between two polls.
+    pub(super) fn polled(&self) -> Duration {
+        Duration::from_nanos(self.spent.load(Relaxed))
+    }
+
     /// How long the running poll has lasted.
     pub(super) fn running(&self) -> Duration {
         Duration::from_nanos(self.now().saturating_sub(self.since.load(Relaxed)))

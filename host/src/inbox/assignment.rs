@@ -3,9 +3,11 @@
 //! None of these touches `begun` and `sealed`, so the seal lets them pass.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use tidegate_core::crash::{Ends, Marked};
 use tidegate_core::failure::Failure;
-use tidegate_core::progress::{LastRecord, Progress, ProgressKey};
+use tidegate_core::progress::{Failing, LastRecord, Progress, ProgressKey};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -22,15 +24,28 @@ SELECT $1, $2, p.partition, $3, $4, p.next_offset, p.committed
 ON CONFLICT (consumer_name, topic, partition) DO NOTHING
 RETURNING partition"#;
 
-/// Waits for the row's lock: the old owner's last batch ends first.
+/// Waits for the row's lock: the old owner's last batch ends first. An owner that is still there, and is another
+/// process, has died or is taken for dead; so is the one whose mark stands.
 const TAKE_TOKEN: &str = r#"
-UPDATE tidegate.progress SET owner = $4, updated_at = now()
+UPDATE tidegate.progress AS p
+   SET owner = $4, owner_host = $5, updated_at = now(), unclean_at = next_offset,
+       unclean_ends = CASE WHEN unclean_at = next_offset THEN unclean_ends ELSE 0 END
+                    + (owner IS NOT NULL AND owner_host IS DISTINCT FROM $5)::int,
+       marked_by = NULL,
+       marked_offset = CASE WHEN marked_offset >= next_offset THEN marked_offset END,
+       marked_deaths = CASE
+           WHEN marked_offset < next_offset OR marked_offset IS NULL THEN '{}'
+           WHEN marked_by <> $5 AND marked_by <> ALL (marked_deaths) THEN marked_deaths || marked_by
+           ELSE marked_deaths END
  WHERE consumer_name = $1 AND topic = $2 AND partition = $3
 RETURNING "group", cluster_id, next_offset, committed, last_offset, last_timestamp_ms, last_event_id,
-          log_epoch"#;
+          log_epoch, unclean_ends, marked_offset, cardinality(marked_deaths),
+          CASE WHEN failing_offset >= next_offset THEN failing_offset END, failing_attempts, failing_ms"#;
 
 const PLACE: &str = "
-UPDATE tidegate.progress SET next_offset = $5, committed = coalesce($6, committed), updated_at = now()
+UPDATE tidegate.progress
+   SET next_offset = $5, committed = coalesce($6, committed), updated_at = now(),
+       failing_offset = NULL, failing_attempts = NULL, failing_ms = NULL, failing_since = NULL
  WHERE consumer_name = $1 AND topic = $2 AND partition = $3 AND owner = $4 RETURNING partition";
 
 const ACKNOWLEDGE: &str = "
@@ -48,6 +63,9 @@ ON CONFLICT (consumer_name, topic, partition) DO UPDATE
    SET "group" = excluded."group", cluster_id = excluded.cluster_id, owner = NULL,
        next_offset = excluded.next_offset, committed = excluded.committed, last_offset = NULL,
        last_timestamp_ms = NULL, last_event_id = NULL, log_epoch = p.log_epoch + 1,
+       owner_host = NULL, unclean_at = NULL, unclean_ends = 0,
+       marked_offset = NULL, marked_by = NULL, marked_deaths = '{}',
+       failing_offset = NULL, failing_attempts = NULL, failing_ms = NULL, failing_since = NULL,
        updated_at = now()"#;
 
 impl Inbox {
@@ -84,20 +102,17 @@ impl Inbox {
             .map(drop)
     }
 
-    /// Takes the token and returns the row as it then stands; none where no row exists. Waits for the row's lock up to
+    /// Takes the token for the process `host` and returns the row as it then stands; none where no row exists. Waits for the row's lock up to
     /// `lock_timeout`, then fails with SQLSTATE 55P03: the old owner is still at its last batch, ask again.
     pub async fn take_token(
         &self,
         key: &ProgressKey,
-        owner: Uuid,
+        (owner, host): (Uuid, Uuid),
     ) -> Result<Option<Progress>, Failure> {
-        let (topic, owner) = (key.source.topic.as_ref(), Param::uuid(owner));
-        let rows = Self::write(
-            &self.batches,
-            TAKE_TOKEN,
-            &[&key.consumer, &topic, &key.source.partition, &owner],
-        )
-        .await?;
+        let (owner, host) = (Param::uuid(owner), Param::uuid(host));
+        let (topic, partition) = (key.source.topic.as_ref(), key.source.partition);
+        let params: [super::SqlParam<'_>; 5] = [&key.consumer, &topic, &partition, &owner, &host];
+        let rows = Self::write(&self.batches, TAKE_TOKEN, &params).await?;
         Ok(rows.first().map(progress))
     }
 
@@ -186,7 +201,28 @@ fn progress(row: &Row) -> Progress {
         next_offset: row.get(2),
         committed: row.get(3),
         last,
+        failing: failing(row),
+        ends: Ends {
+            unclean: count(row.get(8)),
+            marked: row.get::<_, Option<i64>>(9).map(|offset| Marked {
+                offset,
+                deaths: count(row.get(10)),
+            }),
+        },
     }
+}
+
+fn failing(row: &Row) -> Option<Failing> {
+    let ms = row.get::<_, Option<i64>>(13).unwrap_or(0);
+    Some(Failing {
+        offset: row.get::<_, Option<i64>>(11)?,
+        attempts: count(row.get::<_, Option<i32>>(12).unwrap_or(0)),
+        elapsed: Duration::from_millis(u64::try_from(ms).unwrap_or(0)),
+    })
+}
+
+fn count(number: i32) -> u32 {
+    u32::try_from(number).unwrap_or(0)
 }
 
 /// A key read back from two columns and a number.

@@ -4,10 +4,10 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
-use deadpool::Runtime;
 use deadpool::managed::{
     self, Metrics, Object, PoolError, RecycleError, RecycleResult, TimeoutType,
 };
+use deadpool::{Runtime, Status};
 use tidegate_core::failure::Failure;
 
 use super::connection::Connection;
@@ -59,7 +59,12 @@ impl Pool {
 
     /// The most connections it opens.
     pub(crate) fn max_size(&self) -> usize {
-        self.inner.status().max_size
+        self.status().max_size
+    }
+
+    /// How it is, now.
+    pub(crate) fn status(&self) -> Status {
+        self.inner.status()
     }
 
     /// Takes a connection, in the order of asking. `fresh` asks for one that was opened just now.

@@ -61,6 +61,8 @@ pub enum Begun {
     Open(Box<Transaction>, Vec<Claimed>),
     /// Still ours, but N is this: an earlier commit whose answer was lost has landed.
     Landed(i64),
+    /// Still ours and at this N, but the consumer is paused or braked.
+    Held,
     /// Another host owns the partition, or the row is gone.
     Fenced,
 }

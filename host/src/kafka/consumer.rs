@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use super::commits::Ask;
 use super::context::Member;
 use super::poll::Command;
-use super::trouble::Trouble;
+use super::pulse::Pulse;
 use super::{KafkaError, PartitionQueue};
 
 /// How long Kafka may take to acknowledge an offset commit.
@@ -21,8 +21,8 @@ const COMMAND: Duration = Duration::from_secs(10);
 /// A member of a consumer group. Clones are the same member.
 #[derive(Clone)]
 pub struct Consumer {
-    pub(super) trouble: Arc<Trouble>,
     pub(super) name: Arc<str>,
+    pub(super) pulse: Arc<Pulse>,
     pub(super) client: Weak<Member>,
     pub(super) commands: mpsc::Sender<Command>,
     pub(super) commits: mpsc::Sender<Ask>,
@@ -31,7 +31,7 @@ pub struct Consumer {
 impl Consumer {
     /// Why brokers do not let this client in (TLS, SASL), if that is so now: it is not ready then, whatever it holds.
     pub fn refused(&self) -> Option<String> {
-        self.trouble.current(Instant::now())
+        self.pulse.trouble.current(Instant::now())
     }
 
     /// Starts fetching an assigned partition at `offset`, or starts anew one that is fetched already: the
@@ -81,6 +81,16 @@ impl Consumer {
         let what = format!("committing offset {offset} of {tp}");
         self.exchange(COMMIT, what, &self.commits, (ask, answer))
             .await
+    }
+
+    /// How long ago the poll thread turned last. While it lives that is milliseconds.
+    pub fn silence(&self) -> Duration {
+        self.pulse.since()
+    }
+
+    /// Whether the group has taken this member in: with partitions, or as a standby.
+    pub fn has_joined(&self) -> bool {
+        self.pulse.has_joined()
     }
 
     /// Leaves the group and ends the poll thread, within `deadline`: beyond it the thread is abandoned, with

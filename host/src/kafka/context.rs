@@ -12,7 +12,12 @@ use rdkafka::{ClientContext, TopicPartitionList};
 use tidegate_core::record::TopicPartition;
 
 use super::noise::Noise;
+use super::pulse::Pulse;
+use super::trouble::LastFailure;
 use super::{names, trouble};
+
+/// How librdkafka marks the line that says so.
+const SESSION_ENDED: &str = "SESSTMOUT";
 
 /// The client of one group member.
 pub(super) type Member = BaseConsumer<Context>;
@@ -34,6 +39,7 @@ pub(super) enum Signal {
 /// The consumer's callbacks.
 pub(super) struct Context {
     consumer: Arc<str>,
+    pulse: Arc<Pulse>,
     signals: Mutex<Vec<Signal>>,
     /// Nobody looks at signals any more: rebalances are answered at once.
     closing: AtomicBool,
@@ -41,10 +47,11 @@ pub(super) struct Context {
 }
 
 impl Context {
-    pub(super) fn new(consumer: Arc<str>) -> Self {
+    pub(super) fn new(consumer: Arc<str>, pulse: Arc<Pulse>) -> Self {
         Self {
             log: LibraryLog::new(Arc::clone(&consumer)),
             consumer,
+            pulse,
             signals: Mutex::default(),
             closing: AtomicBool::new(false),
         }
@@ -69,6 +76,10 @@ impl Context {
 
 impl ClientContext for Context {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        // A standby has nothing to lose, so that no callback tells that its session has ended.
+        if facility == SESSION_ENDED {
+            self.pulse.set_joined(false);
+        }
         self.log.line(level, facility, message);
     }
 
@@ -113,41 +124,6 @@ pub(super) struct LibraryLog {
     owner: Arc<str>,
     noise: Noise,
     last: LastFailure,
-}
-
-/// Why a broker was lost last. That all brokers are down is told as an error, and this is not, where a connection was
-/// only closed: as by a port that wants TLS.
-#[derive(Default)]
-pub(super) struct LastFailure(Mutex<Option<String>>);
-
-/// librdkafka's names for a connection on which nothing has been answered yet. What follows from that it does not say
-/// itself, or not always.
-const EARLY: [&str; 3] = [
-    "in state APIVERSION_QUERY",
-    "in state SSL_HANDSHAKE",
-    "in state AUTH_HANDSHAKE",
-];
-const HUNG_UP: &str = ": a broker that hangs up so early may want another security.protocol than \
-                       [kafka.librdkafka] has (plain text, TLS, or either with a password)";
-
-impl LastFailure {
-    /// Keeps what is said of a broker that was lost, without the thread's name before it.
-    pub(super) fn keep(&self, facility: &str, message: &str) {
-        if facility == "FAIL" {
-            let text = message.split_once("]: ").map_or(message, |(_, text)| text);
-            let early =
-                text.contains("Disconnected") && EARLY.iter().any(|state| text.contains(state));
-            let hint = if early { HUNG_UP } else { "" };
-            let text = format!("{text}{hint}");
-            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
-        }
-    }
-
-    /// What was kept.
-    pub(super) fn text(&self) -> Option<String> {
-        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        last.clone()
-    }
 }
 
 impl LibraryLog {

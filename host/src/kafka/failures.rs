@@ -35,7 +35,7 @@ impl Poller {
         let now = Instant::now();
         let remedy = code.and_then(trouble::remedy);
         if let Some(remedy) = remedy {
-            self.trouble.note(format!("{reason}; {remedy}"), now);
+            self.pulse.trouble.note(format!("{reason}; {remedy}"), now);
         }
         let kind = format!("{code:?}");
         let Some(held_back) = self.noise.let_through(&kind, now) else {
@@ -46,7 +46,7 @@ impl Poller {
             Some(remedy) => tracing::error!(
                 consumer,
                 held_back,
-                "Kafka lets this client not in: {reason}; {remedy}; the client goes on trying"
+                "Kafka does not let this client in: {reason}; {remedy}; the client goes on trying"
             ),
             None => tracing::warn!(
                 consumer,

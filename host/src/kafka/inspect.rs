@@ -1,12 +1,18 @@
 //! Questions to the broker. Their calls block, so they run on blocking threads, never on the poll thread.
 
+use std::time::Duration;
+
 use rdkafka::consumer::Consumer as _;
 use rdkafka::error::{KafkaError as Client, RDKafkaErrorCode as Code};
+use rdkafka::{Offset, TopicPartitionList};
 use tidegate_core::record::TopicPartition;
 
 use super::answers::{self, ANSWER};
 use super::context::Member;
 use super::{Consumer, KafkaError, names};
+
+/// How long the broker may take to tell where partitions end: somebody asks again soon.
+const ENDS: Duration = Duration::from_secs(3);
 
 impl Consumer {
     /// K: the group's committed offset. None only if the broker said that there is none.
@@ -46,6 +52,37 @@ impl Consumer {
         let topic = topic.to_owned();
         self.query(what, move |client| answers::partitions(client, &topic))
             .await
+    }
+
+    /// The offset behind the last committed transaction (or record) of each of `tps`, as far as the broker told:
+    /// one request a leader, answered within 3 s.
+    ///
+    /// # Errors
+    /// The broker cannot be asked.
+    pub async fn ends(
+        &self,
+        tps: Vec<TopicPartition>,
+    ) -> Result<Vec<(TopicPartition, i64)>, KafkaError> {
+        if tps.is_empty() {
+            return Ok(Vec::new());
+        }
+        let what = "the ends of the partitions".to_owned();
+        self.query(what, move |client| {
+            let mut list = TopicPartitionList::with_capacity(tps.len());
+            for tp in &tps {
+                list.add_partition_offset(&tp.topic, tp.partition, Offset::End)?;
+            }
+            let answer = client.offsets_for_times(list, ENDS)?;
+            let end = |tp: TopicPartition| {
+                let found = answer.find_partition(&tp.topic, tp.partition)?;
+                match (found.error(), found.offset()) {
+                    (Ok(()), Offset::Offset(end)) => Some((tp, end)),
+                    _ => None,
+                }
+            };
+            Ok(tps.into_iter().filter_map(end).collect())
+        })
+        .await
     }
 
     /// The cluster's id.

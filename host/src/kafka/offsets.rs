@@ -10,8 +10,8 @@ use rdkafka::{ClientContext, TopicPartitionList};
 use tidegate_core::record::TopicPartition;
 
 use super::answers::{self, ANSWER};
-use super::context::LastFailure;
-use super::{KafkaError, names, options, trouble};
+use super::trouble::{self, LastFailure};
+use super::{KafkaError, names, options};
 use crate::config::KafkaConfig;
 
 /// The group that asks where no group matters. It is never joined.

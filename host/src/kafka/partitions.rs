@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Instant;
 
 use rdkafka::Message;
 use rdkafka::message::BorrowedMessage;
@@ -79,14 +80,14 @@ impl Partitions {
         true
     }
 
-    /// Puts a message into its partition's queue.
-    pub(super) fn deliver(&mut self, message: &BorrowedMessage<'_>) -> Delivery {
+    /// Puts a message, fetched `now`, into its partition's queue.
+    pub(super) fn deliver(&mut self, message: &BorrowedMessage<'_>, now: Instant) -> Delivery {
         let topic = self.started.get_mut(message.topic());
         let Some(started) = topic.and_then(|t| t.get_mut(&message.partition())) else {
             return Delivery::Taken;
         };
         let before = started.paused;
-        let delivery = started.take(message);
+        let delivery = started.take(message, now);
         self.paused += usize::from(started.paused && !before);
         delivery
     }
@@ -171,10 +172,10 @@ impl Partitions {
 }
 
 impl Started {
-    fn take(&mut self, message: &BorrowedMessage<'_>) -> Delivery {
+    fn take(&mut self, message: &BorrowedMessage<'_>, now: Instant) -> Delivery {
         match self.sequence.arrive(message.offset()) {
             Arrival::Old => Delivery::Taken,
-            Arrival::Next => self.put(convert::record(message, self.source.clone())),
+            Arrival::Next => self.put(convert::record(message, self.source.clone()), now),
             Arrival::Skipped(why) => {
                 let end = QueueEnd::Unreadable(why);
                 self.queue.fail(end.clone());
@@ -185,8 +186,8 @@ impl Started {
     }
 
     /// A full queue pauses once; what still arrives after that is kept.
-    fn put(&mut self, record: Record) -> Delivery {
-        if !self.queue.push(record) || self.paused {
+    fn put(&mut self, record: Record, now: Instant) -> Delivery {
+        if !self.queue.push(record, now) || self.paused {
             return Delivery::Taken;
         }
         self.paused = true;

@@ -17,8 +17,8 @@ use super::noise::Noise;
 use super::nudge::Nudge;
 use super::partitions::{Delivery, Partitions};
 use super::probe::Probe;
+use super::pulse::Pulse;
 use super::queue::PartitionQueue;
-use super::trouble::Trouble;
 use super::{GroupEvent, KafkaError, Subscription, commits, names, options};
 use crate::config::KafkaConfig;
 
@@ -57,8 +57,9 @@ pub(super) fn spawn(
     let name = Arc::clone(&subscription.consumer);
     let refused = |error: &Client| KafkaError::options(format!("consumer {name:?}"), error);
     let config = options::consumer(kafka, &subscription.group, false);
+    let pulse = Arc::new(Pulse::default());
     let client: Member = config
-        .create_with_context(Context::new(Arc::clone(&name)))
+        .create_with_context(Context::new(Arc::clone(&name), Arc::clone(&pulse)))
         .map_err(|error| refused(&error))?;
     let topics: Vec<&str> = subscription.topics.iter().map(String::as_str).collect();
     client.subscribe(&topics).map_err(|error| refused(&error))?;
@@ -71,16 +72,15 @@ pub(super) fn spawn(
         reason: format!("no thread can be started: {e}"),
     };
     let commits = commits::spawn(&name, Arc::downgrade(&client)).map_err(no_thread)?;
-    let trouble = Arc::new(Trouble::default());
     let handle = Consumer {
-        trouble: Arc::clone(&trouble),
         name: Arc::clone(&name),
+        pulse: Arc::clone(&pulse),
         client: Arc::downgrade(&client),
         commands,
         commits,
     };
     let nudge = Nudge::spawn(&name, Arc::downgrade(&client)).map_err(no_thread)?;
-    let poller = Poller::new(client, (receiver, events), subscription, (nudge, trouble));
+    let poller = Poller::new(client, (receiver, events), subscription, (nudge, pulse));
     thread::Builder::new()
         .name(format!("kafka-{}", &*name))
         .spawn(move || guarded(poller))
@@ -118,7 +118,7 @@ pub(super) struct Poller {
     pub(super) busy_until: Instant,
     pub(super) noise: Noise,
     pub(super) nudge: Nudge,
-    pub(super) trouble: Arc<Trouble>,
+    pub(super) pulse: Arc<Pulse>,
 }
 
 type Ends = (mpsc::Receiver<Command>, mpsc::Sender<GroupEvent>);
@@ -128,7 +128,7 @@ impl Poller {
         client: Arc<Member>,
         ends: Ends,
         subscription: Subscription,
-        (nudge, trouble): (Nudge, Arc<Trouble>),
+        (nudge, pulse): (Nudge, Arc<Pulse>),
     ) -> Self {
         Self {
             client,
@@ -143,12 +143,13 @@ impl Poller {
             busy_until: Instant::now() + BUSY_FOR,
             noise: Noise::default(),
             nudge,
-            trouble,
+            pulse,
         }
     }
 
     fn run(mut self) {
         let close = loop {
+            self.pulse.beat();
             match self.obey() {
                 Ok(()) => {}
                 Err(close) => break close,
@@ -165,13 +166,16 @@ impl Poller {
     /// Polls until nothing is there, or for a burst.
     fn poll(&mut self) {
         let client = Arc::clone(&self.client);
-        let now = Instant::now();
+        let mut now = Instant::now();
         let mut wait = if now < self.busy_until { BUSY } else { IDLE };
         for _ in 0..BURST {
             match client.poll(wait) {
                 None => break,
                 Some(Ok(message)) => {
-                    let delivery = self.partitions.deliver(&message);
+                    if !wait.is_zero() {
+                        now = Instant::now();
+                    }
+                    let delivery = self.partitions.deliver(&message, now);
                     drop(message);
                     match delivery {
                         Delivery::Taken => {}

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use tidegate_core::record::Record;
 use tokio::sync::Notify;
@@ -40,7 +41,7 @@ pub(super) struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    records: VecDeque<Record>,
+    records: VecDeque<(Record, Instant)>,
     bytes: usize,
     failure: Option<QueueEnd>,
     abandoned: bool,
@@ -68,8 +69,9 @@ impl PartitionQueue {
         }
     }
 
-    /// Takes the first records: at most `max_records`, at most `max_bytes`, but always one if one is there.
-    pub fn take(&self, max_records: usize, max_bytes: usize) -> Vec<Record> {
+    /// Takes the first records, each with the time it was fetched at: at most `max_records`, at most `max_bytes`, but
+    /// always one if one is there.
+    pub fn take(&self, max_records: usize, max_bytes: usize) -> Vec<(Record, Instant)> {
         self.0.lock().take(max_records.max(1), max_bytes)
     }
 
@@ -99,10 +101,10 @@ impl Drop for PartitionQueue {
 }
 
 impl State {
-    fn take(&mut self, max_records: usize, max_bytes: usize) -> Vec<Record> {
+    fn take(&mut self, max_records: usize, max_bytes: usize) -> Vec<(Record, Instant)> {
         let mut taken = 0;
         let mut bytes = 0usize;
-        for record in self.records.iter().take(max_records) {
+        for (record, _) in self.records.iter().take(max_records) {
             let size = record.size();
             if taken > 0 && bytes.saturating_add(size) > max_bytes {
                 break;
@@ -127,13 +129,13 @@ impl Shared {
 
     /// Adds a record; true if the partition is to be paused. What still arrives after that is kept, but not
     /// what arrives after a failure: there may be a gap before it.
-    pub(super) fn push(&self, record: Record) -> bool {
+    pub(super) fn push(&self, record: Record, fetched: Instant) -> bool {
         let mut state = self.lock();
         if state.abandoned || state.failure.is_some() {
             return true;
         }
         state.bytes += record.size();
-        state.records.push_back(record);
+        state.records.push_back((record, fetched));
         if state.records.len() == 1 {
             self.news.notify_one();
         }
@@ -187,6 +189,10 @@ mod tests {
         }
     }
 
+    fn put(shared: &Shared, record: Record) -> bool {
+        shared.push(record, Instant::now())
+    }
+
     fn limits(max_records: usize, max_bytes: usize) -> QueueLimits {
         QueueLimits {
             max_records,
@@ -197,25 +203,28 @@ mod tests {
     #[test]
     fn full_at_either_bound_and_wanting_more_at_half() {
         let (queue, shared) = PartitionQueue::new(limits(4, 1 << 20));
-        assert!(!shared.push(record(0, 1)) && !shared.push(record(1, 1)));
-        assert!(!shared.push(record(2, 1)) && shared.push(record(3, 1)));
+        assert!(!put(&shared, record(0, 1)) && !put(&shared, record(1, 1)));
+        assert!(!put(&shared, record(2, 1)) && put(&shared, record(3, 1)));
         assert!(!shared.wants_more());
         assert_eq!(queue.take(1, usize::MAX).len(), 1);
         assert!(!shared.wants_more());
         assert_eq!(queue.take(1, usize::MAX).len(), 1);
         assert!(shared.wants_more());
-        assert!(shared.push(record(4, 1 << 20)), "full by bytes");
+        assert!(put(&shared, record(4, 1 << 20)), "full by bytes");
     }
 
     #[test]
     fn take_respects_bytes_but_never_returns_nothing() {
         let (queue, shared) = PartitionQueue::new(limits(10, 1 << 20));
         for offset in 0..3 {
-            shared.push(record(offset, 1000));
+            put(&shared, record(offset, 1000));
         }
         assert_eq!(queue.take(10, 1).len(), 1);
         let two = queue.take(10, 2 * (1000 + std::mem::size_of::<Record>()));
-        assert_eq!(two.iter().map(|r| r.offset).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(
+            two.iter().map(|(r, _)| r.offset).collect::<Vec<_>>(),
+            [1, 2]
+        );
         assert!(queue.take(10, 10).is_empty());
     }
 
@@ -223,14 +232,14 @@ mod tests {
     async fn wait_wakes_for_a_record_and_for_a_failure() {
         let (queue, shared) = PartitionQueue::new(limits(10, 1 << 20));
         let other = Arc::clone(&shared);
-        let pushed = tokio::spawn(async move { other.push(record(0, 1)) });
+        let pushed = tokio::spawn(async move { put(&other, record(0, 1)) });
         queue.wait().await;
         pushed.await.unwrap();
         queue.take(1, 1);
         let end = QueueEnd::OutOfRange("beyond the log".into());
         assert!(shared.fail(end.clone()));
         assert!(!shared.fail(QueueEnd::Ended("later".into())));
-        assert!(shared.push(record(9, 1)), "behind a gap");
+        assert!(put(&shared, record(9, 1)), "behind a gap");
         queue.wait().await;
         assert!(queue.is_empty());
         assert_eq!(queue.failure(), Some(end));
@@ -240,7 +249,7 @@ mod tests {
     fn an_abandoned_queue_holds_nothing() {
         let (queue, shared) = PartitionQueue::new(limits(10, 1 << 20));
         drop(queue);
-        assert!(shared.push(record(0, 1)));
+        assert!(put(&shared, record(0, 1)));
         assert!(!shared.wants_more());
     }
 }

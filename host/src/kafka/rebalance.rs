@@ -18,6 +18,7 @@ impl Poller {
         if let Err(error) = self.client.incremental_assign(&none) {
             tracing::error!(consumer = %self.subscription.consumer, %error, "an assignment could not be taken");
         }
+        self.pulse.set_joined(true);
         self.partitions.assign(&tps);
         if !tps.is_empty() {
             self.emit(GroupEvent::Assigned(tps));
@@ -25,6 +26,9 @@ impl Poller {
     }
 
     pub(super) fn revoked(&mut self, tps: Vec<TopicPartition>, lost: bool) {
+        if lost {
+            self.pulse.set_joined(false);
+        }
         self.partitions.revoke(&tps);
         self.owed += 1;
         if tps.is_empty() || self.events.is_closed() {

@@ -1,4 +1,4 @@
-//! Brokers that will not have this client: certificates, passwords, mechanisms. Told from librdkafka's codes.
+//! Brokers that will not have this client: certificates, passwords, mechanisms.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -44,6 +44,41 @@ impl Trouble {
         let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (at, text) = last.as_ref()?;
         (now.saturating_duration_since(*at) < CURRENT).then(|| text.clone())
+    }
+}
+
+/// Why a broker was lost last. That all brokers are down is told as an error, and this is not, where a connection was
+/// only closed: as by a port that wants TLS.
+#[derive(Default)]
+pub(super) struct LastFailure(Mutex<Option<String>>);
+
+/// librdkafka's names for a connection on which nothing has been answered yet. What follows from that it does not say
+/// itself, or not always.
+const EARLY: [&str; 3] = [
+    "in state APIVERSION_QUERY",
+    "in state SSL_HANDSHAKE",
+    "in state AUTH_HANDSHAKE",
+];
+const HUNG_UP: &str = ": a broker that hangs up so early may want another security.protocol than \
+                       [kafka.librdkafka] has (plain text, TLS, or either with a password)";
+
+impl LastFailure {
+    /// Keeps what is said of a broker that was lost, without the thread's name before it.
+    pub(super) fn keep(&self, facility: &str, message: &str) {
+        if facility == "FAIL" {
+            let text = message.split_once("]: ").map_or(message, |(_, text)| text);
+            let early =
+                text.contains("Disconnected") && EARLY.iter().any(|state| text.contains(state));
+            let hint = if early { HUNG_UP } else { "" };
+            let text = format!("{text}{hint}");
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+        }
+    }
+
+    /// What was kept.
+    pub(super) fn text(&self) -> Option<String> {
+        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        last.clone()
     }
 }
 

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidegate_core::failure::Failure;
 use tidegate_core::progress::{LastRecord, Progress};
 use tidegate_core::record::TopicPartition;
 use tidegate_core::resume::{Decision, Facts, LogCheck, Resume, decide};
+use tidegate_core::sqlstate::{SqlClass, classify};
 use uuid::Uuid;
 
 use crate::kafka::{Found, read_record};
@@ -30,6 +32,16 @@ pub enum NotPlaced {
 impl<E: std::error::Error> From<E> for Unready {
     fn from(error: E) -> Self {
         Self(error.to_string())
+    }
+}
+
+/// What the server refuses for its schema, the rights or its login waits for an operator.
+fn refused(failure: Failure) -> NotPlaced {
+    match &failure {
+        Failure::Sql { sqlstate, .. } if classify(sqlstate) == SqlClass::Stop => {
+            NotPlaced::Stopped(failure.to_string())
+        }
+        _ => NotPlaced::NotNow(failure.to_string()),
     }
 }
 
@@ -58,9 +70,9 @@ pub async fn take(
     let token = Uuid::new_v4();
     let row = shared
         .inbox
-        .take_token(&shared.key(source), token)
+        .take_token(&shared.key(source), (token, shared.host.id))
         .await
-        .map_err(Unready::from)?;
+        .map_err(refused)?;
     let mut facts = facts(shared, source, &cluster_id, row).await?;
     loop {
         match decide(&facts) {
@@ -82,6 +94,9 @@ pub async fn take(
                     log_epoch,
                     next: resume.at,
                     committed: facts.committed,
+                    // A position that is written down anew begins anew.
+                    failing: facts.row.as_ref().and_then(|row| row.failing),
+                    ends: facts.row.as_ref().map(|row| row.ends).unwrap_or_default(),
                 };
                 return place(shared, source, resume, position).await;
             }
@@ -100,7 +115,7 @@ async fn place(
             .inbox
             .place(&shared.key(source), position.token, next, c)
             .await
-            .map_err(Unready::from)?;
+            .map_err(refused)?;
         if !placed {
             return Err(NotPlaced::NotNow(
                 "another owner took the position meanwhile".to_owned(),
@@ -156,7 +171,7 @@ async fn register(
         .inbox
         .registered(&shared.name, &source.topic)
         .await
-        .map_err(Unready::from)?;
+        .map_err(refused)?;
     if rows.contains(&source.partition) {
         return Ok(());
     }
@@ -187,7 +202,7 @@ async fn register(
         .inbox
         .register((name, &source.topic), group, cluster_id, &starts)
         .await;
-    registered.map_err(Unready::from)?;
+    registered.map_err(refused)?;
     for (partition, notice) in notices {
         tracing::info!(consumer = %shared.name, %partition, "{notice}");
     }

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tidegate_core::claim::{ClaimRequest, Claimed, DuplicateKind, Standing};
-use tidegate_core::failure::Broken;
+use tidegate_core::brake::Trip;
+use tidegate_core::claim::{Age, ClaimRequest, Claimed, DuplicateKind, Standing};
+use tidegate_core::failure::{Broken, Failure};
 use tidegate_core::lanes::Locks;
+use tidegate_core::letter::Letter;
 
 use crate::engine::Module;
-use crate::inbox::{BatchHead, Begun, ResultLimits};
+use crate::inbox::{BatchHead, Begun, Finish, ResultLimits};
+use crate::meters::{Tally, Times};
 use crate::worker::claims::{Claims, Copies, Fate};
 use crate::worker::finish::finish;
 use crate::worker::guests::{Guests, Ran};
@@ -32,8 +35,12 @@ pub enum Attempt {
     TooLong,
     /// Nothing was run: an earlier commit, whose answer was lost, had landed. N is this.
     Landed(i64),
+    /// Nothing was run: the consumer is paused or braked.
+    Held,
     /// Nothing was run: another owner has the partition.
     Fenced,
+    /// Rolled back: with these records too many would be rejected.
+    Tripped(Trip),
     /// Rolled back.
     Broken(Broken),
 }
@@ -78,7 +85,12 @@ pub async fn attempt(
             ))
             .await
         }
-        Ok(Begun::Landed(next)) => Attempt::Landed(next),
+        Ok(Begun::Landed(next)) => {
+            let source = &batch[0].record.source;
+            shared.meters.landed(source, at.token, next);
+            Attempt::Landed(next)
+        }
+        Ok(Begun::Held) => Attempt::Held,
         Ok(Begun::Fenced) => Attempt::Fenced,
         Err(failure) => Attempt::Broken(Broken {
             offset: None,
@@ -95,32 +107,68 @@ async fn run(
 ) -> Attempt {
     let (clock, digest) = (Instant::now(), module.digest());
     let mut guests = Guests::new(shared, module, db);
-    let fates = match fates(&claims, &mut guests, shared.batch_time).await {
-        Ok(fates) => fates,
+    let (fates, ages) = match fates(&claims, &mut guests, shared.batch_time).await {
+        Ok(known) => known,
         Err(end) => {
             guests.into_db().rollback().await;
             return end;
         }
     };
+    if let Some(trip) = shared.trips(fates.iter().map(Fate::ended)) {
+        guests.into_db().rollback().await;
+        return Attempt::Tripped(trip);
+    }
     let guests_time = clock.elapsed();
     let finish = finish(shared, at, &claims, (&fates, digest));
     let (next, letters) = (finish.next_offset, finish.letters.len());
+    let tally = tally(at, claims.batch, &finish, ages);
     match guests.into_db().commit(finish).await {
-        Ok(()) => {
+        Ok(commit) => {
+            shared.ended(fates.iter().map(Fate::ended));
             let commit_time = clock.elapsed() - guests_time;
+            let times = Times {
+                begin: begin_time,
+                guests: guests_time,
+                end: commit_time,
+                commit,
+            };
+            shared.meters.committed(&tally, times);
             tracing::debug!(consumer = %shared.name, next, records = fates.len(), ?begin_time, ?guests_time, ?commit_time, "batch committed");
             Attempt::Committed { next, letters }
         }
-        Err(broken) => Attempt::Broken(broken),
+        Err(broken) => {
+            if matches!(broken.failure, Failure::CommitUnknown { .. }) {
+                shared.meters.unanswered(tally);
+            }
+            Attempt::Broken(broken)
+        }
     }
 }
 
+/// What the batch is counted as, once it is known to be committed.
+fn tally(at: &Position, batch: &[Pending], finish: &Finish, ages: Vec<f64>) -> Tally {
+    let code = |(_, letter): &(String, Letter)| letter.cause.code.clone();
+    Tally {
+        source: batch[0].record.source.clone(),
+        token: at.token,
+        next: finish.next_offset,
+        records: batch.len(),
+        counts: finish.counts,
+        codes: finish.letters.iter().map(code).collect(),
+        ages,
+        fetched: batch[0].fetched,
+    }
+}
+
+/// What the records came to; and of each duplicate how old the claim was that it met, as a share of its life.
 async fn fates(
     claims: &Claims<'_>,
     guests: &mut Guests<'_>,
     patience: Duration,
-) -> Result<Vec<Fate>, Attempt> {
+) -> Result<(Vec<Fate>, Vec<f64>), Attempt> {
     let known = known_duplicates(claims, guests).await?;
+    let ages = known.iter().flatten().filter_map(|known| known.age);
+    let mut ages: Vec<f64> = ages.map(Age::share).collect();
     let until = Instant::now() + patience;
     let mut fates: Vec<Fate> = Vec::with_capacity(claims.batch.len());
     for (index, pending) in claims.batch.iter().enumerate() {
@@ -133,7 +181,10 @@ async fn fates(
                 (Fate::Rejected(_), _) | (_, Some(Standing { rejected: true, .. })) => {
                     return Err(Attempt::SplitBefore(pending.offset()));
                 }
-                _ => Fate::Duplicate(DuplicateKind::Republish),
+                _ => {
+                    ages.push(0.0);
+                    Fate::Duplicate(DuplicateKind::Republish)
+                }
             },
             (None, Some(Claimed::Duplicate)) => {
                 Fate::Duplicate(known[index].map_or(DuplicateKind::Republish, |known| known.kind))
@@ -142,7 +193,7 @@ async fn fates(
         };
         fates.push(fate);
     }
-    Ok(fates)
+    Ok((fates, ages))
 }
 
 async fn own_fate(pending: &Pending, guests: &mut Guests<'_>) -> Result<Fate, Broken> {

@@ -1,6 +1,7 @@
 //! A batch's claims: which records ask for one, which are copies, and what each came to.
 
 use tidegate_core::batch::first_copies_among;
+use tidegate_core::brake::Ended;
 use tidegate_core::claim::{ClaimRequest, Claimed, DuplicateKind};
 use tidegate_core::letter::Cause;
 use tidegate_core::outcome::Outcome;
@@ -59,4 +60,15 @@ pub(super) enum Fate {
     Handled(Outcome),
     Duplicate(DuplicateKind),
     Rejected(Cause),
+}
+
+impl Fate {
+    /// What the brake sees of it.
+    pub(super) fn ended(&self) -> Ended {
+        match self {
+            Fate::Handled(_) | Fate::Duplicate(_) => Ended::Well,
+            Fate::Rejected(cause) if cause.is_trap() => Ended::Trapped,
+            Fate::Rejected(_) => Ended::Rejected,
+        }
+    }
 }

@@ -69,7 +69,7 @@ impl<'a> Guests<'a> {
     pub fn into_db(self) -> Db {
         match self.place {
             Place::Idle(db) => Some(db),
-            Place::Running(instance) => Some(instance.into_db()),
+            Place::Running(instance) => Some(end(self.shared, instance)),
             Place::Moving => None,
         }
         .expect(ALWAYS_SOMEWHERE)
@@ -102,7 +102,7 @@ impl<'a> Guests<'a> {
     async fn instance(&mut self) -> Result<Box<Instance<Db>>, NoInstance> {
         let db = match std::mem::replace(&mut self.place, Place::Moving) {
             Place::Running(instance) if self.may_go_on(&instance) => return Ok(instance),
-            Place::Running(instance) => instance.into_db(),
+            Place::Running(instance) => end(self.shared, instance),
             Place::Idle(db) => db,
             Place::Moving => return Err(NoInstance::Guest(GuestEnd::Unheard)),
         };
@@ -157,6 +157,12 @@ impl<'a> Guests<'a> {
             None => Ok(ran),
         }
     }
+}
+
+/// Drops an instance and gives its transaction back.
+fn end(shared: &Shared, instance: Box<Instance<Db>>) -> Db {
+    shared.meters.guest_ended(instance.used());
+    instance.into_db()
 }
 
 fn event(pending: &Pending) -> Event<'_> {

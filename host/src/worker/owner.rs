@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use crate::config::KafkaConfig;
 use crate::kafka::KafkaError;
+use crate::meters::Stay;
 use crate::worker::assignment::{self, NotPlaced};
 use crate::worker::partition::{End, Partition};
 use crate::worker::position::Placed;
@@ -43,6 +44,7 @@ pub async fn own(
     hold: watch::Receiver<Hold>,
 ) {
     let owner = Owner {
+        stay: shared.meters.enter(&source),
         shared,
         kafka,
         source,
@@ -71,6 +73,8 @@ struct Owner {
     /// N, where what follows it could not be read. Taking the position anew does not mend that.
     unreadable: Option<i64>,
     repeats: Repeats,
+    /// The metrics show the partition for as long as this is here.
+    stay: Stay,
 }
 
 enum Doing {
@@ -220,6 +224,7 @@ impl Owner {
             End::Fenced => {
                 tracing::warn!(%consumer, partition = %source, "fenced: another host, or an `offsets` command, has taken this position; nothing more is committed from it here");
                 self.shared.disowns(source);
+                self.stay.place.forget();
                 self.pause = FENCED;
                 Event::Fenced
             }

@@ -5,13 +5,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tidegate_core::batch::cut;
+use tidegate_core::crash::Caution;
+use tidegate_core::lanes::Locks;
 use tidegate_core::record::TopicPartition;
 use tidegate_core::split::Planner;
 use tokio::sync::watch;
 
-use crate::config::ConsumerConfig;
 use crate::kafka::{PartitionQueue, QueueEnd};
+use crate::meters::Place;
 use crate::worker::attempt::{Attempt, attempt};
+use crate::worker::intake::Known;
 use crate::worker::offsets::Offsets;
 use crate::worker::pending::Pending;
 use crate::worker::position::{Placed, Position};
@@ -23,6 +26,9 @@ const IDLE: Duration = Duration::from_secs(1);
 /// How often a partition that is idle or waits looks whether the position is still its own: no batch of it meets the
 /// fence.
 const LOOK: Duration = Duration::from_secs(3);
+
+/// Why a module that tried to leave its transaction brakes its consumer.
+const ESCAPED: &str = "the module tried to leave its transaction";
 
 /// Why a partition's loop ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -51,10 +57,14 @@ pub struct Partition {
     /// The last attempt had one.
     pub(super) was_fresh: bool,
     pub(super) repeats: Repeats,
+    pub(super) caution: Caution,
+    known: Known,
     /// Taken in while a batch ran, behind what is pending.
     ahead: Vec<Pending>,
     queue: PartitionQueue,
     offsets: Offsets,
+    /// Where it stands, for the metrics.
+    place: Arc<Place>,
     /// C as the progress row has it.
     recorded: Option<i64>,
     /// When the token was last looked at.
@@ -71,11 +81,21 @@ impl Partition {
     ) -> Self {
         let (source, at) = (at.source, at.position);
         let offsets = Offsets::new(shared.kafka.clone(), source.clone(), at.committed);
-        let planner = Planner::new(shared.config.batch.max_records);
+        let most = shared.config.batch.max_records;
+        let caution = Caution::after(at.ends, most);
+        if caution.alone() {
+            tracing::warn!(consumer = %shared.name, partition = %source, at = at.next, "hosts have died at this place: the next records run alone, each announced first");
+        }
+        let mut planner = Planner::new(most);
+        if let Some(failing) = at.failing {
+            planner.expect(failing.offset);
+        }
+        let known = Known::new(at.failing, caution);
         Self {
             // A group's offset ahead of N was not written down.
             recorded: at.committed.filter(|c| *c <= at.next),
             looked: Instant::now(),
+            place: shared.meters.place(&source),
             shared,
             source,
             may_begin,
@@ -85,6 +105,8 @@ impl Partition {
             fresh: false,
             was_fresh: false,
             repeats: Repeats::default(),
+            caution,
+            known,
             ahead: Vec::new(),
             queue,
             offsets,
@@ -103,6 +125,7 @@ impl Partition {
         self.offsets.want(self.at.next);
         loop {
             self.offsets.poll();
+            self.place.at(self.at.next, self.offsets.acknowledged());
             if !*self.may_begin.borrow() {
                 return End::Drained;
             }
@@ -117,6 +140,10 @@ impl Partition {
         if self.pending.is_empty() {
             return self.idle().await;
         }
+        if !self.shared.control().runs() {
+            self.held().await;
+            return self.look().await;
+        }
         if self.must_wait() {
             self.hold_back(LOOK).await;
             return self.look().await;
@@ -125,14 +152,28 @@ impl Partition {
         if !*self.may_begin.borrow() {
             return None;
         }
-        let taken = self.take();
-        let lanes = &self.shared.lanes;
+        let marked = self.must_be_marked();
+        let taken = if marked { 1 } else { self.take() };
+        let lanes = Arc::clone(&self.shared.lanes);
         let lane = lanes.enter(taken, &mut self.may_begin).await?;
+        let turn = self.turn(marked).await?;
+        let began = Instant::now();
+        let ended = self.attempt(taken, marked, lane.locks).await;
+        drop(turn);
+        lane.leave(&ended);
+        self.came_to(ended, taken, began.elapsed()).await
+    }
+
+    /// Tries the first `taken` records. A marked one is announced first.
+    async fn attempt(&mut self, taken: usize, marked: bool, locks: Locks) -> Attempt {
+        if marked && let Err(broken) = self.mark().await {
+            return Attempt::Broken(broken);
+        }
         self.at.committed = self.unrecorded();
         self.was_fresh = std::mem::take(&mut self.fresh);
         let more = self.pending.len() > taken;
         let (batch, fresh) = (self.pending.make_contiguous(), self.was_fresh);
-        let how = (fresh, lane.locks);
+        let how = (fresh, locks);
         let attempt = Box::pin(attempt(&self.shared, &self.at, &batch[..taken], how));
         let config = &self.shared.config;
         // Ids and TTLs of the next batch are read while the server works on this one.
@@ -141,13 +182,26 @@ impl Partition {
                 // What the attempt has sent leaves first.
                 tokio::task::yield_now().await;
                 let most = (config.batch.max_records, config.batch.max_bytes);
-                self.ahead.extend(take_in(&self.queue, most, config));
+                self.ahead
+                    .extend(self.known.take_in(&self.queue, most, config));
             }
         };
         let ended = tokio::join!(attempt, look_ahead).0;
-        lane.leave(&ended);
+        if marked {
+            self.unmark(matches!(ended, Attempt::Committed { .. }))
+                .await;
+        }
+        ended
+    }
+
+    async fn came_to(&mut self, ended: Attempt, taken: usize, took: Duration) -> Option<End> {
         match ended {
-            Attempt::Committed { next, letters } => self.committed(next, letters),
+            Attempt::Committed { next, letters } => {
+                self.committed(next, letters);
+                if letters > 0 && self.is_barred() {
+                    self.brake(ESCAPED).await;
+                }
+            }
             Attempt::SplitBefore(offset) => self.planner.split_before(offset),
             Attempt::TooLong => self.planner.broke(self.at.next, taken, None),
             Attempt::Landed(next) if next < self.at.next => {
@@ -157,7 +211,9 @@ impl Partition {
             }
             Attempt::Landed(next) => self.landed(next),
             Attempt::Fenced => return Some(End::Fenced),
-            Attempt::Broken(broken) => self.react(broken, taken).await,
+            Attempt::Held => self.shared.look.notify_one(),
+            Attempt::Tripped(trip) => self.brake(&trip.to_string()).await,
+            Attempt::Broken(broken) => self.react(broken, taken, took).await,
         }
         None
     }
@@ -173,7 +229,7 @@ impl Partition {
         if room > 0 && bytes > 0 && !self.queue.is_empty() {
             let config = &self.shared.config;
             self.pending
-                .extend(take_in(&self.queue, (room, bytes), config));
+                .extend(self.known.take_in(&self.queue, (room, bytes), config));
         }
     }
 
@@ -293,18 +349,17 @@ impl Partition {
         self.offsets.settle(patience()).await;
         self.offsets.want(self.at.next);
         self.offsets.settle(patience()).await;
-        let _late = tokio::time::timeout(patience(), self.record_acknowledged()).await;
+        self.release(patience()).await;
         let acknowledged = self.offsets.acknowledged();
         tracing::info!(consumer = %self.shared.name, partition = %self.source, next = self.at.next, acknowledged, "partition given back");
     }
-}
 
-/// Takes at most so many records and bytes from the queue, and reads their ids and TTLs.
-fn take_in<'a>(
-    queue: &PartitionQueue,
-    (records, bytes): (usize, usize),
-    config: &'a ConsumerConfig,
-) -> impl Iterator<Item = Pending> + use<'a> {
-    let records = queue.take(records, bytes).into_iter();
-    records.map(|record| Pending::new(record, config))
+    /// Gives the token back, and C with it.
+    async fn release(&mut self, patience: Duration) {
+        let (key, c) = (self.shared.key(&self.source), self.unrecorded());
+        let release = self.shared.inbox.release(&key, self.at.token, c);
+        if let Ok(Err(error)) = tokio::time::timeout(patience, release).await {
+            tracing::debug!(partition = %self.source, %error, "the token could not be given back; the next owner takes it");
+        }
+    }
 }

@@ -24,10 +24,12 @@ pub struct Pending {
     pub decided: Option<Cause>,
     /// Failed calls of its own.
     pub attempts: u32,
-    /// How long it has been made to wait between them. Outages and neighbours' failures do not count.
-    pub waited: Duration,
+    /// Time that those, and the waits between them, took. Outages and neighbours' failures do not count.
+    pub elapsed: Duration,
     /// Before this it is not tried again.
     pub not_before: Option<Instant>,
+    /// When it was fetched.
+    pub fetched: Instant,
 }
 
 impl Pending {
@@ -50,8 +52,9 @@ impl Pending {
             event_id,
             decided,
             attempts: 0,
-            waited: Duration::ZERO,
+            elapsed: Duration::ZERO,
             not_before: None,
+            fetched: Instant::now(),
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tidegate_core::crash::Ends;
+use tidegate_core::progress::Failing;
 use tidegate_core::record::TopicPartition;
 use uuid::Uuid;
 
@@ -18,6 +20,10 @@ pub struct Position {
     pub next: i64,
     /// C, where it is to be written with the next batch.
     pub committed: Option<i64>,
+    /// The record that failed last, at or behind N.
+    pub failing: Option<Failing>,
+    /// How earlier owners ended.
+    pub ends: Ends,
 }
 
 /// A position taken.

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use metrics::Counter;
 use tidegate_core::duty::Duty;
 use tokio_util::sync::CancellationToken;
 
@@ -10,8 +11,14 @@ use crate::inbox::{Inbox, PruneRule};
 /// Rows a statement deletes at most.
 const ROUND: i64 = 1_000;
 
-/// Prunes expired claims by `rule` every `interval` until `stop`.
-pub async fn prune(inbox: Inbox, rule: PruneRule, interval: Duration, stop: CancellationToken) {
+/// Prunes expired claims by `rule` every `interval` until `stop`, and counts them.
+pub async fn prune(
+    inbox: Inbox,
+    rule: PruneRule,
+    interval: Duration,
+    pruned: Counter,
+    stop: CancellationToken,
+) {
     let (start, mut duty) = (Instant::now(), Duty::default());
     while !is_stopped(&stop, interval).await {
         let mut removed: u64 = 0;
@@ -22,7 +29,10 @@ pub async fn prune(inbox: Inbox, rule: PruneRule, interval: Duration, stop: Canc
                     duty.done();
                     break;
                 }
-                Ok(n) => removed += n,
+                Ok(n) => {
+                    pruned.increment(n);
+                    removed += n;
+                }
                 Err(error) => {
                     tracing::warn!(%error, "pruning failed; it is tried again at the next interval");
                     break;

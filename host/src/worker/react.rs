@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use tidegate_core::control::Control;
 use tidegate_core::failure::{Broken, Failure};
 use tidegate_core::letter::Cause;
+use tidegate_core::progress::Failing;
 use tidegate_core::sqlstate::{SqlClass, classify};
 use tidegate_core::verdict::{Facts, Verdict, exhausted, verdict};
 
@@ -12,26 +14,34 @@ use crate::worker::repeats::Say;
 
 /// The longest wait of an infrastructure failure.
 const INFRASTRUCTURE_MAX: Duration = Duration::from_secs(5);
+/// How long a batch that tripped the brake waits for its consumer's state to be known.
+const BRAKE: Duration = Duration::from_secs(1);
 /// The shortest pace of contention.
 const CONTENTION: Duration = Duration::from_millis(5);
 
 impl Partition {
     /// Decides on a broken attempt at the first `taken` records.
-    pub(super) async fn react(&mut self, broken: Broken, taken: usize) {
+    pub(super) async fn react(&mut self, broken: Broken, taken: usize, took: Duration) {
         let index = self.breaker(&broken, taken);
-        let attempts = index.map_or(0, |i| self.pending[i].attempts + 1);
-        let facts = self.facts(&broken.failure, attempts).await;
-        let verdict = of_nobody(&broken, verdict(&broken.failure, facts));
+        let attempts = index.map_or(0, |i| self.pending[i].attempts.saturating_add(1));
+        let facts = self.facts(&broken, attempts).await;
+        let verdict = verdict(&broken.failure, facts);
+        self.shared.meters.retried(verdict.name());
         self.say(&broken, &verdict);
+        if taken == 1
+            && let Some(index) = index
+        {
+            self.pending[index].elapsed += took;
+        }
         match verdict {
             Verdict::Infrastructure => self.infrastructure(&broken, taken).await,
             Verdict::Contention => self.contention(&broken, taken).await,
             Verdict::Reconnect => self.fresh = true,
-            Verdict::Transient { after } => self.transient(index, &broken, after, taken),
-            Verdict::AgainFresh => self.again(index, &broken, taken),
-            Verdict::Permanent(cause) => self.permanent(index, &broken, cause, taken),
+            Verdict::Transient { after } => self.transient(index, &broken, after, taken).await,
+            Verdict::AgainFresh => self.again(index, &broken, taken).await,
+            Verdict::Permanent(cause) => self.permanent(index, &broken, cause, taken).await,
             Verdict::Stop(reason) => self.stop(&broken, reason, taken).await,
-            Verdict::Escape(cause) => self.escape(index, &broken, cause, taken),
+            Verdict::Escape(cause) => self.escape(index, &broken, cause, taken).await,
         }
     }
 
@@ -51,20 +61,21 @@ impl Partition {
         }
     }
 
-    async fn facts(&mut self, failure: &Failure, attempts: u32) -> Facts {
+    async fn facts(&mut self, broken: &Broken, attempts: u32) -> Facts {
         // Only there does the answer count, and it costs a connection and a write.
-        let doubtful = match failure {
+        let doubtful = match &broken.failure {
             Failure::Sql { sqlstate, .. } => classify(sqlstate) == SqlClass::Infrastructure,
             _ => false,
         };
         Facts {
             attempts,
             fresh_connection: self.was_fresh,
+            of_nobody: broken.offset.is_none(),
             confirmed_healthy: doubtful && self.shared.inbox.ping().await.is_ok(),
         }
     }
 
-    fn transient(
+    async fn transient(
         &mut self,
         index: Option<usize>,
         broken: &Broken,
@@ -77,8 +88,11 @@ impl Partition {
             return self.isolate(broken, taken);
         };
         let record = &mut self.pending[index];
-        record.attempts += 1;
-        if taken == 1 && retry.exhausted(record.waited) {
+        record.attempts = record.attempts.saturating_add(1);
+        // The handler's own word needs no proof by a run alone; what a limit or the database says may be a neighbour's
+        // doing.
+        let proven = taken == 1 || matches!(broken.failure, Failure::Retry { .. });
+        if proven && retry.exhausted(record.attempts, record.elapsed) {
             let facts = Facts {
                 attempts: record.attempts,
                 ..Facts::default()
@@ -91,36 +105,60 @@ impl Partition {
             |a| a.min(retry.max),
         );
         record.not_before = Some(now + wait);
-        record.waited += wait;
+        record.elapsed += wait;
         if taken > 1 {
             self.isolate(broken, taken);
+        }
+        self.remember(index).await;
+    }
+
+    async fn again(&mut self, index: Option<usize>, broken: &Broken, taken: usize) {
+        if taken > 1 {
+            self.isolate(broken, taken);
+        }
+        if let Some(index) = index {
+            let record = &mut self.pending[index];
+            record.attempts = record.attempts.saturating_add(1);
+            self.remember(index).await;
         }
     }
 
-    fn again(&mut self, index: Option<usize>, broken: &Broken, taken: usize) {
-        if let Some(index) = index {
-            self.pending[index].attempts += 1;
-        }
-        if taken > 1 {
-            self.isolate(broken, taken);
+    /// Writes the record's attempts down for whoever owns the partition next. Where that fails, the next failure's write
+    /// has them all.
+    async fn remember(&mut self, index: usize) {
+        let record = &self.pending[index];
+        let failing = Failing {
+            offset: record.offset(),
+            attempts: record.attempts,
+            elapsed: record.elapsed,
+        };
+        let key = self.shared.key(&self.source);
+        if let Err(error) = self.shared.inbox.failed(&key, self.at.token, failing).await {
+            tracing::debug!(partition = %self.source, %error, "a record's attempts could not be written down now");
         }
     }
 
     /// A record is rejected only for what it does alone.
-    fn permanent(&mut self, index: Option<usize>, broken: &Broken, cause: Cause, taken: usize) {
+    async fn permanent(
+        &mut self,
+        index: Option<usize>,
+        broken: &Broken,
+        cause: Cause,
+        taken: usize,
+    ) {
         match index {
             Some(index) if taken == 1 => self.decide(index, cause),
-            _ => self.again(index, broken, taken),
+            _ => self.again(index, broken, taken).await,
         }
     }
 
-    fn escape(&mut self, index: Option<usize>, broken: &Broken, cause: Cause, taken: usize) {
+    async fn escape(&mut self, index: Option<usize>, broken: &Broken, cause: Cause, taken: usize) {
         if taken == 1 {
             let module = self.shared.module();
             tracing::error!(partition = %self.source, consumer = %self.shared.name, module = module.name(), digest = %hex::encode(module.digest()), "the module tried to leave its transaction; it is quarantined until another module is activated");
             self.shared.quarantine(&module);
         }
-        self.permanent(index, broken, cause, taken);
+        self.permanent(index, broken, cause, taken).await;
     }
 
     fn decide(&mut self, index: usize, cause: Cause) {
@@ -168,6 +206,32 @@ impl Partition {
         tokio::select! {
             () = self.wait(wait) => {}
             _ = module.changed() => {}
+        }
+    }
+
+    /// Holds the consumer back on all hosts. The next batches are small enough for the brake to see them one by one.
+    pub(super) async fn brake(&mut self, reason: &str) {
+        if let Some(policy) = self.shared.config.brake {
+            self.planner.at_most(policy.most_rejected());
+        }
+        let (name, digest) = (&self.shared.name, self.shared.module().digest());
+        let since = self.shared.running_for();
+        match self.shared.inbox.brake(name, reason, &digest, since).await {
+            Ok(_) => self.shared.look.notify_one(),
+            Err(error) => {
+                tracing::warn!(consumer = %name, reason, %error, "the consumer is to be braked, which cannot be written down now");
+            }
+        }
+        self.wait(BRAKE).await;
+    }
+
+    /// Waits while the consumer is paused or braked, no longer than until the next look at the token.
+    pub(super) async fn held(&mut self) {
+        let (mut controls, mut may_begin) = (self.shared.controls(), self.may_begin.clone());
+        tokio::select! {
+            _ = controls.wait_for(Control::runs) => {}
+            _ = may_begin.wait_for(|may| !may) => {}
+            () = tokio::time::sleep(BRAKE) => {}
         }
     }
 
@@ -225,16 +289,6 @@ impl Partition {
             }
             Say::Nothing => {}
         }
-    }
-}
-
-/// The host's own statements fail for nobody's record: constraints are immediate, so a record's faults show at
-/// its own statements. What would be a record's to retry is waited for, and what would reject it is a stop.
-fn of_nobody(broken: &Broken, verdict: Verdict) -> Verdict {
-    match verdict {
-        Verdict::Transient { .. } if broken.offset.is_none() => Verdict::Infrastructure,
-        Verdict::Permanent(cause) if broken.offset.is_none() => Verdict::Stop(cause.message),
-        verdict => verdict,
     }
 }
 

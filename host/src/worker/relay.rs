@@ -123,6 +123,7 @@ impl Relay {
         let marked = self.shared.inbox.mark_published(&self.published).await;
         marked.map_err(|e| e.to_string())?;
         let letters = std::mem::take(&mut self.published).len();
+        self.shared.meters.published(letters as u64);
         tracing::info!(consumer = %self.shared.name, letters, "dead letters published");
         Ok(())
     }
@@ -167,6 +168,7 @@ impl Relay {
     }
 
     fn say(&mut self, error: &str) {
+        self.shared.meters.publishing_failed();
         let (consumer, topic) = (&self.shared.name, &self.topic);
         match self.repeats.failed(Instant::now()) {
             Say::First => {

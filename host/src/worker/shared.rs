@@ -2,8 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use tidegate_core::brake::{Brake, Ended, Trip};
+use tidegate_core::control::Control;
 use tidegate_core::progress::ProgressKey;
 use tidegate_core::record::TopicPartition;
 use tokio::sync::{Notify, Semaphore, watch};
@@ -13,6 +15,8 @@ use crate::config::ConsumerConfig;
 use crate::engine::{Engine, GuestEnv, Module};
 use crate::inbox::{Inbox, Transaction};
 use crate::kafka::Consumer;
+use crate::meters::Meters;
+use crate::worker::alone::Stage;
 use crate::worker::lanes::Lanes;
 
 /// What a guest's statements run in.
@@ -45,8 +49,18 @@ pub struct Shared {
     pub looking: Semaphore,
     /// How many of its batches run at the same time.
     pub lanes: Arc<Lanes>,
+    /// What it measures.
+    pub meters: Arc<Meters>,
     /// Rung when a dead letter was written.
     pub letters: Notify,
+    /// This process.
+    pub host: Host,
+    /// Shared by all consumers: who runs beside whom.
+    pub stage: Stage,
+    /// Rung when the consumer's state is to be read now.
+    pub look: Notify,
+    control: watch::Sender<Control>,
+    brake: Mutex<(Option<Brake>, Instant)>,
     state: Mutex<State>,
 }
 
@@ -55,8 +69,30 @@ struct State {
     tokens: HashMap<TopicPartition, Uuid>,
     quarantined: HashSet<[u8; 32]>,
     stopped: HashMap<TopicPartition, String>,
+    /// Partitions in which a record's mark stands, or may stand.
+    marked: HashSet<TopicPartition>,
     /// Some partition was stopped when the end began.
     ended_stopped: bool,
+}
+
+/// The process that runs consumers, as others see it.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// Another one in every process.
+    pub id: Uuid,
+    /// Machine and process, for people.
+    pub label: String,
+}
+
+impl Host {
+    /// This process.
+    pub fn this() -> Self {
+        let machine = nix::unistd::gethostname().unwrap_or_default();
+        Self {
+            id: Uuid::new_v4(),
+            label: format!("{}:{}", machine.to_string_lossy(), std::process::id()),
+        }
+    }
 }
 
 /// What [`Shared`] is made of.
@@ -73,6 +109,12 @@ pub struct Parts {
     pub modules: watch::Receiver<Arc<Module<Db>>>,
     /// How long the guests of one batch may run together.
     pub batch_time: Duration,
+    /// What it measures.
+    pub meters: Arc<Meters>,
+    /// This process.
+    pub host: Host,
+    /// Shared by all consumers: who runs beside whom.
+    pub stage: Stage,
 }
 
 impl Shared {
@@ -84,6 +126,7 @@ impl Shared {
             limits: parts.config.limits.clone(),
             settings: parts.config.settings.clone(),
         };
+        let brake = parts.config.brake.map(Brake::new);
         Self {
             lanes: Lanes::new(name.clone()),
             name,
@@ -96,7 +139,13 @@ impl Shared {
             batch_time: parts.batch_time,
             registering: tokio::sync::Mutex::new(()),
             looking: Semaphore::new(LOOKS),
+            meters: parts.meters,
             letters: Notify::new(),
+            host: parts.host,
+            stage: parts.stage,
+            look: Notify::new(),
+            control: watch::Sender::default(),
+            brake: Mutex::new((brake, Instant::now())),
             state: Mutex::default(),
         }
     }
@@ -146,6 +195,23 @@ impl Shared {
         self.state().quarantined.contains(&module.digest())
     }
 
+    /// A record's mark is about to stand in a partition.
+    pub fn marks(&self, source: &TopicPartition) {
+        self.state().marked.insert(source.clone());
+    }
+
+    /// No mark stands there.
+    pub fn unmarks(&self, source: &TopicPartition) {
+        self.state().marked.remove(source);
+    }
+
+    /// Partitions that this host lost while a mark of it stood.
+    pub fn lost_under_a_mark(&self) -> Vec<TopicPartition> {
+        let state = self.state();
+        let lost = |tp: &&TopicPartition| !state.tokens.contains_key(*tp);
+        state.marked.iter().filter(lost).cloned().collect()
+    }
+
     /// Marks a partition as stopped, with the reason, or as going again.
     pub fn stopped(&self, source: &TopicPartition, reason: Option<String>) {
         let mut state = self.state();
@@ -165,6 +231,58 @@ impl Shared {
     pub fn any_stopped(&self) -> bool {
         let state = self.state();
         state.ended_stopped || !state.stopped.is_empty()
+    }
+
+    /// The partitions that are stopped now.
+    pub fn stopped_partitions(&self) -> Vec<TopicPartition> {
+        self.state().stopped.keys().cloned().collect()
+    }
+
+    /// Whether the consumer may handle records, as far as this host has heard.
+    pub fn control(&self) -> Control {
+        self.control.borrow().clone()
+    }
+
+    /// Follows the consumer's state.
+    pub fn controls(&self) -> watch::Receiver<Control> {
+        self.control.subscribe()
+    }
+
+    /// The consumer's state is this now.
+    pub fn control_is(&self, control: Control) {
+        self.control.send_replace(control);
+    }
+
+    /// Whether committing records that ended so would trip the brake.
+    pub fn trips(&self, ends: impl Iterator<Item = Ended>) -> Option<Trip> {
+        self.brake().0.as_ref()?.trips(ends)
+    }
+
+    /// Records that ended so are committed.
+    pub fn ended(&self, ends: impl Iterator<Item = Ended>) {
+        if let Some(brake) = self.brake().0.as_mut() {
+            brake.committed(ends);
+        }
+    }
+
+    /// The consumer runs again: what held it back counts no more.
+    pub fn brake_released(&self) {
+        let mut brake = self.brake();
+        brake.1 = Instant::now();
+        if let Some(brake) = brake.0.as_mut() {
+            brake.clear();
+        }
+        drop(brake);
+        self.state().quarantined.clear();
+    }
+
+    /// How long this host has run the consumer since it was last held back.
+    pub fn running_for(&self) -> Duration {
+        self.brake().1.elapsed()
+    }
+
+    fn brake(&self) -> MutexGuard<'_, (Option<Brake>, Instant)> {
+        self.brake.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

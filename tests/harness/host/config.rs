@@ -25,6 +25,12 @@ impl HostConfig {
             .librdkafka("session.timeout.ms", "1500")
             .librdkafka("heartbeat.interval.ms", "300")
             .set("host", "module_cache", cache)
+            .set("host", "http", "off")
+    }
+
+    /// Serves metrics and health on a free port, which [`Host::ask`](super::Host::ask) knows.
+    pub fn watched(self) -> Self {
+        self.set("host", "http", "127.0.0.1:0")
     }
 
     /// Where Kafka is: `host:port`.
@@ -136,6 +142,11 @@ impl Consumer {
     /// A key of `[consumer.retry]`.
     pub fn retry(self, key: &str, value: impl TomlValue) -> Self {
         self.put("consumer.retry", key, &value)
+    }
+
+    /// A key of `[consumer.brake]`.
+    pub fn brake(self, key: &str, value: impl TomlValue) -> Self {
+        self.put("consumer.brake", key, &value)
     }
 
     /// A key of `[consumer.limits]`.

@@ -13,6 +13,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::config::HostConfig;
+use crate::http::{Answer, Scrape, ask};
 use crate::wait::{secs, wait_for};
 use crate::{artifacts, paths, reaper};
 
@@ -199,6 +200,35 @@ impl Host {
             None
         })
         .await;
+    }
+
+    /// Where its metrics and health are, once it serves them.
+    pub async fn http(&self) -> String {
+        const SAYS: &str = "served over HTTP address=";
+        self.wait_log(SAYS, secs(30)).await;
+        let log = self.log();
+        let behind = log.split(SAYS).nth(1).unwrap_or_default();
+        let address = behind.split_whitespace().next().unwrap_or_default();
+        address.to_owned()
+    }
+
+    /// Asks it for a path.
+    pub async fn ask(&self, path: &str) -> Answer {
+        ask(&self.http().await, "GET", path).await
+    }
+
+    /// Its metrics now.
+    pub async fn scrape(&self) -> Scrape {
+        Scrape::parse(&self.ask("/metrics").await.body)
+    }
+
+    /// Waits until it answers `path` with `status`; that answer.
+    pub async fn wait_status(&self, path: &str, status: u16) -> Answer {
+        let what = format!("{path} to answer {status}");
+        wait_for(secs(60), &what, async || {
+            Some(self.ask(path).await).filter(|answer| answer.status == status)
+        })
+        .await
     }
 
     /// The configuration file.

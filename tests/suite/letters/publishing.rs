@@ -100,7 +100,8 @@ async fn letters_are_published_in_the_order_of_their_partition() {
         pay(1, &format!("e{n:03}"), "reject").key(key)
     };
     scene.produce((0..120).map(record).collect()).await;
-    let _host = scene.run(scene.consumer("rejects").await).await;
+    let consumer = scene.consumer("rejects").await;
+    let _host = scene.run(consumer.set("brake", "off")).await;
     scene.wait_counts(done_and_rejected(0, 120)).await;
     let topic = format!("{}.dlt", scene.topic);
     let got = wait_for(PATIENCE, "the letters", async || {

@@ -1,6 +1,7 @@
 //! The table of where to resume, row by row.
 
 use super::*;
+use crate::crash::Ends;
 
 mod properties;
 
@@ -20,6 +21,8 @@ fn row(n: i64, c: Option<i64>) -> Progress {
         next_offset: n,
         committed: c,
         last: Some(last(n - 1)),
+        failing: None,
+        ends: Ends::default(),
     }
 }
 

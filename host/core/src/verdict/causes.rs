@@ -2,7 +2,7 @@
 
 use super::Facts;
 use crate::failure::Failure;
-use crate::letter::Cause;
+use crate::letter::{Cause, TRAP};
 use crate::limits::Limit;
 use crate::sqlstate::{SqlClass, classify};
 use crate::text::bounded;
@@ -57,7 +57,7 @@ fn code(failure: &Failure) -> String {
         Failure::StatementRefused { .. } => "sql-refused".to_owned(),
         Failure::Retry { .. } => "retry".to_owned(),
         Failure::Reject { code, .. } => handlers_code(code),
-        Failure::Trap { .. } => "trap".to_owned(),
+        Failure::Trap { .. } => TRAP.to_owned(),
         Failure::Limit(limit) => limit.code().to_owned(),
         Failure::Escape { .. } => "escape".to_owned(),
     }

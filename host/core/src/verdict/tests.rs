@@ -24,6 +24,7 @@ fn on(
             attempts,
             fresh_connection,
             confirmed_healthy,
+            of_nobody: false,
         },
     )
 }
@@ -223,4 +224,32 @@ proptest! {
             drop(verdict(&failure, Facts::default()));
         }
     }
+}
+
+/// The host's own statements: what would be a record's to retry or its end is waited for, or a stop.
+#[test]
+fn what_is_nobodys_rejects_no_record() {
+    let nobodys = |failure: &Failure| {
+        let facts = Facts {
+            attempts: 9,
+            fresh_connection: true,
+            confirmed_healthy: true,
+            of_nobody: true,
+        };
+        verdict(failure, facts)
+    };
+    for sqlstate in ["57014", "53100", "23503"] {
+        assert_eq!(
+            nobodys(&sql(sqlstate)),
+            Verdict::Infrastructure,
+            "{sqlstate}"
+        );
+    }
+    for sqlstate in ["23505", "22003", "P0001", "54000", "42P01"] {
+        assert!(
+            matches!(nobodys(&sql(sqlstate)), Verdict::Stop(_)),
+            "{sqlstate}"
+        );
+    }
+    assert_eq!(nobodys(&sql("40P01")), Verdict::Contention);
 }

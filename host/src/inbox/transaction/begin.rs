@@ -22,6 +22,7 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET CONSTR
 
 const FENCE: &str = "UPDATE tidegate.progress SET begun = begun + 1 \
     WHERE consumer_name = $1 AND topic = $2 AND partition = $3 AND owner = $4 AND next_offset = $5 \
+    AND NOT EXISTS (SELECT 1 FROM tidegate.consumers c WHERE c.consumer_name = $1 AND c.state <> 'running') \
     RETURNING begun";
 
 const POSITION: &str = "SELECT next_offset FROM tidegate.progress \
@@ -70,8 +71,9 @@ async fn outside(mut held: Held, head: &BatchHead) -> Result<Begun, Failure> {
         )
         .await?;
     held.release();
-    Ok(match rows.first() {
-        Some(row) => Begun::Landed(row.get(0)),
+    Ok(match rows.first().map(|row| row.get::<_, i64>(0)) {
+        Some(next) if next == head.expected => Begun::Held,
+        Some(next) => Begun::Landed(next),
         None => Begun::Fenced,
     })
 }

@@ -1,8 +1,9 @@
 //! Claiming ids: one statement a batch, sorted, on the database's clock.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
-use tidegate_core::claim::{ClaimRequest, Claimed, DuplicateKind, Standing};
+use tidegate_core::claim::{Age, ClaimRequest, Claimed, DuplicateKind, Standing};
 use tidegate_core::failure::Broken;
 use tokio_postgres::{Client, Row, Statement};
 
@@ -31,7 +32,9 @@ RETURNING "offset", replaced"#;
 
 /// Where the claims stand that were not taken.
 const STANDING: &str = r#"
-SELECT e.scope, e.event_id, e.topic, e.partition, e.log_epoch, e."offset", e.outcome = 'rejected'
+SELECT e.scope, e.event_id, e.topic, e.partition, e.log_epoch, e."offset", e.outcome = 'rejected',
+       (extract(epoch FROM now() - e.processed_at) * 1000000)::bigint,
+       (extract(epoch FROM e.processed_until - e.processed_at) * 1000000)::bigint
   FROM unnest($2::text[], $3::text[]) AS c (scope, event_id)
   JOIN tidegate.processed_events e
     ON e.consumer_name = $1 AND e.scope = c.scope AND e.event_id = c.event_id"#;
@@ -144,8 +147,8 @@ impl Transaction {
         let of = |dup: &&ClaimRequest| {
             let key = (dup.scope.to_string(), dup.event_id.as_str().to_owned());
             let found = standing.get(&key);
-            let same = found.is_some_and(|(place, _)| {
-                *place
+            let same = found.is_some_and(|found| {
+                found.place
                     == (
                         source.topic.to_string(),
                         source.partition,
@@ -159,16 +162,23 @@ impl Transaction {
                 } else {
                     DuplicateKind::Republish
                 },
-                rejected: found.is_some_and(|(_, rejected)| *rejected),
+                rejected: found.is_some_and(|found| found.rejected),
+                age: found.map(|found| found.age),
             }
         };
         Ok(dups.iter().map(of).collect())
     }
 }
 
-/// Scope and id; then topic, partition, log epoch and offset of the record that holds the claim, and whether it was
-/// rejected.
-type Found = HashMap<(String, String), ((String, i32, i32, i64), bool)>;
+/// What holds a claim, by scope and id.
+type Found = HashMap<(String, String), Holder>;
+
+struct Holder {
+    /// Topic, partition, log epoch and offset of the record.
+    place: (String, i32, i32, i64),
+    rejected: bool,
+    age: Age,
+}
 
 async fn find(
     connection: &mut Connection,
@@ -182,11 +192,19 @@ async fn find(
         .await?;
     Ok(rows
         .iter()
-        .map(|r| {
-            (
-                (r.get(0), r.get(1)),
-                ((r.get(2), r.get(3), r.get(4), r.get(5)), r.get(6)),
-            )
-        })
+        .map(|r| ((r.get(0), r.get(1)), holder(r)))
         .collect())
+}
+
+fn holder(row: &Row) -> Holder {
+    // A transaction that began later may have claimed earlier.
+    let micros = |column| Duration::from_micros(row.get::<_, i64>(column).try_into().unwrap_or(0));
+    Holder {
+        place: (row.get(2), row.get(3), row.get(4), row.get(5)),
+        rejected: row.get(6),
+        age: Age {
+            old: micros(7),
+            ttl: micros(8),
+        },
+    }
 }

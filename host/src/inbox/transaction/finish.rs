@@ -1,6 +1,7 @@
 //! Ending a batch: outcomes, letters, progress with its proof, COMMIT.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tidegate_core::failure::{Broken, Failure};
 use tokio_postgres::{Client, Statement};
@@ -33,8 +34,8 @@ struct Flight {
 impl Transaction {
     /// Ends the batch: writes outcomes, dead letters and progress behind what is staged, waits for all of it, which
     /// proves that this is the transaction that was begun, commits. On error nothing was committed, but for
-    /// [`Failure::CommitUnknown`], where the next fence finds out.
-    pub async fn commit(mut self: Box<Self>, finish: Finish) -> Result<(), Broken> {
+    /// [`Failure::CommitUnknown`], where the next fence finds out. Answers how long COMMIT itself took.
+    pub async fn commit(mut self: Box<Self>, finish: Finish) -> Result<Duration, Broken> {
         if let Err(broken) = self.prove(finish).await {
             self.ledger.note(broken.clone());
             self.rollback().await;
@@ -145,13 +146,13 @@ impl Transaction {
         }
     }
 
-    async fn send_commit(self: Box<Self>) -> Result<(), Broken> {
-        let patience = self.held.patience;
+    async fn send_commit(self: Box<Self>) -> Result<Duration, Broken> {
+        let (patience, clock) = (self.held.patience, Instant::now());
         let answer = tokio::time::timeout(patience, self.held.client.batch_execute(COMMIT)).await;
         let failure = match answer {
             Ok(Ok(())) => {
                 self.held.release();
-                return Ok(());
+                return Ok(clock.elapsed());
             }
             Ok(Err(error)) => refused_commit(failure_of(&error)),
             Err(_) => unknown(overdue("COMMIT", patience)),

@@ -51,7 +51,12 @@ impl Run {
                     self.lanes.adjust(&mut state);
                 }
             }
-            Attempt::SplitBefore(_) | Attempt::TooLong | Attempt::Landed(_) | Attempt::Fenced => {}
+            Attempt::SplitBefore(_)
+            | Attempt::TooLong
+            | Attempt::Landed(_)
+            | Attempt::Held
+            | Attempt::Fenced
+            | Attempt::Tripped(_) => {}
         }
     }
 }

@@ -1,0 +1,197 @@
+//! A consumer's state and its hosts: what the fleet agrees on, and who is there.
+
+use std::time::Duration;
+
+use tidegate_core::control::{Control, State};
+use tidegate_core::failure::Failure;
+use tidegate_core::text::bounded;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::value::param::Param;
+use super::{Inbox, SqlParam};
+
+/// A host that has not been seen for so long counts as gone.
+pub const ALIVE: Duration = Duration::from_secs(10);
+
+/// The most bytes of a reason.
+const REASON_BYTES: usize = 1024;
+
+const CONTROL: &str = "
+SELECT state, reason, episode, module_digest FROM tidegate.consumers WHERE consumer_name = $1";
+
+const CONTROLS: &str = "
+SELECT state, reason, episode, module_digest, consumer_name, changed_at::text
+  FROM tidegate.consumers ORDER BY consumer_name";
+
+const BEAT: &str = "
+INSERT INTO tidegate.hosts AS h (consumer_name, host, label, module_digest) VALUES ($1, $2, $3, $4)
+ON CONFLICT (consumer_name, host) DO UPDATE SET seen_at = now(), module_digest = excluded.module_digest
+RETURNING 1";
+
+const LEAVE: &str = "
+DELETE FROM tidegate.hosts WHERE consumer_name = $1 AND (host = $2 OR seen_at < now() - interval '1 day') RETURNING 1";
+
+const HOSTS: &str = "
+SELECT consumer_name, label, encode(module_digest, 'hex'), started_at::text, seen_at::text
+  FROM tidegate.hosts
+ WHERE ($1::text IS NULL OR consumer_name = $1) AND seen_at > now() - $2::bigint * interval '1 millisecond'
+ ORDER BY consumer_name, label";
+
+const PAUSE: &str = "
+INSERT INTO tidegate.consumers AS c (consumer_name, state, reason) VALUES ($1, 'paused', $2)
+ON CONFLICT (consumer_name) DO UPDATE SET state = 'paused', reason = excluded.reason, changed_at = now()
+ WHERE c.state = 'running' RETURNING 1";
+
+const RESUME: &str = "
+UPDATE tidegate.consumers SET state = 'running', reason = NULL, changed_at = now()
+ WHERE consumer_name = $1 AND state <> 'running' RETURNING 1";
+
+/// A pause stands above a brake: who paused decides when it ends.
+const BRAKE: &str = "
+WITH braked AS (
+    INSERT INTO tidegate.consumers AS c (consumer_name, state, reason, episode, module_digest)
+    VALUES ($1, 'braked', $2, 1, $3)
+    ON CONFLICT (consumer_name) DO UPDATE
+       SET state = 'braked', reason = excluded.reason, episode = c.episode + 1, module_digest = excluded.module_digest,
+           changed_at = now()
+     WHERE c.state = 'running'
+    RETURNING episode),
+named AS (
+    UPDATE tidegate.dead_letters d SET episode = b.episode FROM braked b
+     WHERE d.consumer_name = $1 AND d.status = 'open' AND d.episode IS NULL AND d.module_digest = $3
+       AND d.created_at > now() - $4::bigint * interval '1 millisecond')
+SELECT episode FROM braked";
+
+const LIFT: &str = "
+UPDATE tidegate.consumers SET state = 'running', reason = NULL, changed_at = now()
+ WHERE consumer_name = $1 AND state = 'braked' AND module_digest IS DISTINCT FROM $2 RETURNING 1";
+
+/// A consumer's state, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConsumerRow {
+    /// Its name.
+    pub name: String,
+    /// Its state.
+    pub control: Control,
+    /// Since when, in UTC.
+    pub changed_at: String,
+}
+
+/// A host that runs a consumer, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostRow {
+    /// The consumer's name.
+    pub consumer: String,
+    /// Machine and process.
+    pub label: String,
+    /// Its module, in hexadecimal.
+    pub module_digest: Option<String>,
+    /// When it started, in UTC.
+    pub started_at: String,
+    /// When it was last seen, in UTC.
+    pub seen_at: String,
+}
+
+impl Inbox {
+    /// A consumer's state; one that nobody ever held back runs.
+    pub async fn control(&self, consumer: &str) -> Result<Control, Failure> {
+        let rows = self.read(CONTROL, &[&consumer]).await?;
+        Ok(rows.first().map(control).unwrap_or_default())
+    }
+
+    /// The states of all consumers that were ever held back.
+    pub async fn controls(&self) -> Result<Vec<ConsumerRow>, Failure> {
+        let rows = self.read(CONTROLS, &[]).await?;
+        let row = |row: &Row| ConsumerRow {
+            name: row.get(4),
+            control: control(row),
+            changed_at: row.get(5),
+        };
+        Ok(rows.iter().map(row).collect())
+    }
+
+    /// Says that `host` runs the consumer with a module.
+    pub async fn beat(
+        &self,
+        consumer: &str,
+        (host, label): (Uuid, &str),
+        digest: &[u8; 32],
+    ) -> Result<(), Failure> {
+        let (host, digest) = (Param::uuid(host), digest.as_slice());
+        let params: [SqlParam<'_>; 4] = [&consumer, &host, &label, &digest];
+        Self::write(&self.service, BEAT, &params).await.map(drop)
+    }
+
+    /// Says that `host` runs the consumer no more. Hosts that died long ago go with it.
+    pub async fn leave(&self, consumer: &str, host: Uuid) -> Result<(), Failure> {
+        let host = Param::uuid(host);
+        Self::write(&self.service, LEAVE, &[&consumer, &host])
+            .await
+            .map(drop)
+    }
+
+    /// The hosts seen within [`ALIVE`], of one consumer or of all. One that was killed is listed until then.
+    pub async fn live_hosts(&self, consumer: Option<&str>) -> Result<Vec<HostRow>, Failure> {
+        let alive = i64::try_from(ALIVE.as_millis()).unwrap_or(i64::MAX);
+        let rows = self.read(HOSTS, &[&consumer, &alive]).await?;
+        Ok(rows.iter().map(host_row).collect())
+    }
+
+    /// Holds a running consumer back; `false` if it was held back already.
+    pub async fn pause(&self, consumer: &str, reason: &str) -> Result<bool, Failure> {
+        let reason = bounded(reason, REASON_BYTES);
+        let rows = Self::write(&self.service, PAUSE, &[&consumer, &reason]).await?;
+        Ok(!rows.is_empty())
+    }
+
+    /// Lets a consumer run again; `false` if it ran.
+    pub async fn resume(&self, consumer: &str) -> Result<bool, Failure> {
+        let rows = Self::write(&self.service, RESUME, &[&consumer]).await?;
+        Ok(!rows.is_empty())
+    }
+
+    /// Brakes a running consumer for what `digest` did, and names the new episode on the letters that this module has
+    /// led to within `window`; none if it was held back already.
+    pub async fn brake(
+        &self,
+        consumer: &str,
+        reason: &str,
+        digest: &[u8; 32],
+        window: Duration,
+    ) -> Result<Option<i32>, Failure> {
+        let (reason, digest) = (bounded(reason, REASON_BYTES), digest.as_slice());
+        let window = i64::try_from(window.as_millis()).unwrap_or(i64::MAX);
+        let params: [SqlParam<'_>; 4] = [&consumer, &reason, &digest, &window];
+        let rows = Self::write(&self.service, BRAKE, &params).await?;
+        Ok(rows.first().map(|row| row.get(0)))
+    }
+
+    /// Lifts a brake that another module than `digest` tripped; whether it was there.
+    pub async fn lift(&self, consumer: &str, digest: &[u8; 32]) -> Result<bool, Failure> {
+        let digest = digest.as_slice();
+        let rows = Self::write(&self.service, LIFT, &[&consumer, &digest]).await?;
+        Ok(!rows.is_empty())
+    }
+}
+
+pub(super) fn control(row: &Row) -> Control {
+    Control {
+        state: State::read(row.get(0)),
+        reason: row.get(1),
+        episode: row.get(2),
+        module_digest: row
+            .get::<_, Option<&[u8]>>(3)
+            .and_then(|digest| digest.try_into().ok()),
+    }
+}
+
+fn host_row(row: &Row) -> HostRow {
+    HostRow {
+        consumer: row.get(0),
+        label: row.get(1),
+        module_digest: row.get(2),
+        started_at: row.get(3),
+        seen_at: row.get(4),
+    }
+}

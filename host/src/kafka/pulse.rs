@@ -1,0 +1,53 @@
+//! A consumer's pulse: when its poll thread last turned, and whether it is a member of its group.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use super::trouble::Trouble;
+
+/// Written by the poll thread, read by whoever asks how it is.
+#[derive(Debug)]
+pub(super) struct Pulse {
+    base: Instant,
+    /// Milliseconds since `base`.
+    turned: AtomicU64,
+    joined: AtomicBool,
+    /// Why brokers do not let the client in.
+    pub(super) trouble: Trouble,
+}
+
+impl Default for Pulse {
+    fn default() -> Self {
+        Self {
+            base: Instant::now(),
+            turned: AtomicU64::new(0),
+            joined: AtomicBool::new(false),
+            trouble: Trouble::default(),
+        }
+    }
+}
+
+impl Pulse {
+    /// The poll thread is about to turn once more.
+    pub(super) fn beat(&self) {
+        let millis = self.base.elapsed().as_millis();
+        self.turned
+            .store(u64::try_from(millis).unwrap_or(u64::MAX), Relaxed);
+    }
+
+    /// How long ago that was.
+    pub(super) fn since(&self) -> Duration {
+        let turned = Duration::from_millis(self.turned.load(Relaxed));
+        self.base.elapsed().saturating_sub(turned)
+    }
+
+    /// The group has given an assignment, maybe an empty one, or has taken us for gone.
+    pub(super) fn set_joined(&self, joined: bool) {
+        self.joined.store(joined, Relaxed);
+    }
+
+    /// Whether the group's last word was an assignment.
+    pub(super) fn has_joined(&self) -> bool {
+        self.joined.load(Relaxed)
+    }
+}

@@ -1,0 +1,70 @@
+//! Codes of dead letters as a label: handlers invent them, so their number is bounded.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+/// The most codes of handlers that are told apart.
+const MOST: usize = 64;
+/// What any further one is counted as.
+const OTHER: &str = "other";
+
+/// The host's own codes, which never run out of room.
+const OWN: [&str; 20] = [
+    "bad-event-id",
+    "bad-header",
+    "bad-parameter",
+    "bad-ttl",
+    "cpu-limit",
+    "escape",
+    "host-crash",
+    "memory-limit",
+    "parameter-bytes-limit",
+    "rejected",
+    "result-bytes-limit",
+    "result-rows-limit",
+    "retries-exhausted",
+    "retry",
+    "sql-refused",
+    "statement-limit",
+    "trap",
+    "unexpected-row-count",
+    "wall-limit",
+    OTHER,
+];
+
+/// The codes of one consumer that have a label of their own.
+#[derive(Debug, Default)]
+pub(super) struct Codes(Mutex<HashSet<String>>);
+
+impl Codes {
+    /// The label for `code`.
+    pub(super) fn label<'c>(&self, code: &'c str) -> &'c str {
+        if OWN.contains(&code) {
+            return code;
+        }
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.contains(code) {
+            code
+        } else if known.len() < MOST {
+            known.insert(code.to_owned());
+            code
+        } else {
+            OTHER
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_labels_is_bounded_and_the_hosts_own_keep_theirs() {
+        let codes = Codes::default();
+        let invented: Vec<_> = (0..1000).map(|n| format!("code-{n}")).collect();
+        let labels: HashSet<_> = invented.iter().map(|code| codes.label(code)).collect();
+        assert_eq!(labels.len(), MOST + 1);
+        assert_eq!(codes.label("code-0"), "code-0");
+        assert_eq!(codes.label("trap"), "trap");
+    }
+}

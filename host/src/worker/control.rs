@@ -1,0 +1,90 @@
+//! Keeps a consumer's host visible, and learns whether the consumer may handle records.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_core::control::{Control, State};
+use tidegate_core::failure::Failure;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::worker::shared::Shared;
+
+/// How often the host says that it is there.
+const BEAT: Duration = Duration::from_secs(2);
+/// How often it asks while the consumer is held back.
+const HELD: Duration = Duration::from_millis(500);
+/// How long saying good-bye may take.
+const LEAVE: Duration = Duration::from_secs(1);
+
+/// Runs until `stop`.
+pub async fn keep(shared: Arc<Shared>, stop: CancellationToken) {
+    let mut modules = shared.modules.clone();
+    // Starting with another module than the one that tripped the brake is activating it.
+    let mut activated = true;
+    loop {
+        match look(&shared, activated).await {
+            Ok(control) => {
+                activated = false;
+                take_in(&shared, control);
+            }
+            Err(error) => {
+                tracing::debug!(consumer = %shared.name, %error, "the consumer's state cannot be read now; the next batch meets it at the fence");
+            }
+        }
+        let wait = if shared.control().runs() { BEAT } else { HELD };
+        tokio::select! {
+            () = stop.cancelled() => break,
+            () = tokio::time::sleep(wait) => {}
+            () = shared.look.notified() => {}
+            changed = modules.changed() => {
+                activated = true;
+                if changed.is_err() {
+                    break;
+                }
+            }
+        }
+    }
+    let _late = timeout(LEAVE, shared.inbox.leave(&shared.name, shared.host.id)).await;
+}
+
+async fn look(shared: &Shared, activated: bool) -> Result<Control, Failure> {
+    let (host, digest) = (&shared.host, shared.module().digest());
+    let inbox = &shared.inbox;
+    inbox
+        .beat(&shared.name, (host.id, &host.label), &digest)
+        .await?;
+    for source in shared.lost_under_a_mark() {
+        inbox.acquit(&shared.key(&source), host.id).await?;
+        shared.unmarks(&source);
+    }
+    let control = inbox.control(&shared.name).await?;
+    if activated && control.lifted_by(&digest) && inbox.lift(&shared.name, &digest).await? {
+        tracing::info!(consumer = %shared.name, module = %hex::encode(digest), "another module is active: the brake is lifted");
+        return inbox.control(&shared.name).await;
+    }
+    Ok(control)
+}
+
+fn take_in(shared: &Shared, control: Control) {
+    let consumer = &shared.name;
+    let before = shared.control();
+    if before == control {
+        return;
+    }
+    let reason = control.reason.as_deref().unwrap_or_default();
+    match (before.state, control.state) {
+        (State::Running, State::Running) => {}
+        (_, State::Running) => {
+            shared.brake_released();
+            tracing::info!(%consumer, "the consumer runs again");
+        }
+        (_, State::Paused) => {
+            tracing::warn!(%consumer, reason, "the consumer is paused; `tidegate consumer resume` lets it go on");
+        }
+        (_, State::Braked) => {
+            tracing::error!(%consumer, reason, episode = control.episode, "the consumer is braked: nothing is handled and nothing dead-lettered until another module is active or `tidegate consumer resume` lets it go on");
+        }
+    }
+    shared.control_is(control);
+}
