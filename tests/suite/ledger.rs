@@ -49,7 +49,9 @@ fn what_is_lost_doubled_or_out_of_order_is_named() {
         difference(&sent, &none(), &journal).unwrap()
     };
     assert_eq!(
-        wrong(&|j| j.retain(|pair| pair.1 != 12)),
+        wrong(&|j| {
+            j.remove(2);
+        }),
         "account 0, credit 2 (3 wanted, 2 found): wanted 12 of e2, found 14, as of e4"
     );
     assert_eq!(

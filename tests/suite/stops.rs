@@ -6,7 +6,10 @@ use crate::scene::{PATIENCE, Scene, done_and_rejected, pay};
 async fn a_table_renamed_away_under_load_dead_letters_nothing_and_heals() {
     let scene = Scene::new("stop-table", 2, 400).await;
     let consumer = scene.consumer("credit-rust").await.batch("max_wait", "0ms");
-    let host = scene.run(consumer.batch("max_records", 20)).await;
+    let config = scene.env.config().watched();
+    let config = config.consumer(consumer.batch("max_records", 20));
+    let host = scene.env.host(config).start().await;
+    host.wait_status("/readyz", 200).await;
     let mut n = 0;
     while n < 200 {
         let records = (n + 1..=n + 20).map(|n| {
@@ -20,7 +23,7 @@ async fn a_table_renamed_away_under_load_dead_letters_nothing_and_heals() {
             scene.env.db.exec(away).await;
         }
     }
-    host.wait_log("verdict=\"stop\"", PATIENCE).await;
+    host.wait_status("/readyz", 503).await;
     let stopped = scene.counts().await;
     assert!(stopped.done < 200);
     assert_eq!(scene.letters().await, []);
@@ -32,6 +35,7 @@ async fn a_table_renamed_away_under_load_dead_letters_nothing_and_heals() {
     scene.wait_counts(done_and_rejected(200, 0)).await;
     assert_eq!(scene.letters().await, []);
     assert_eq!(scene.journal().await.len(), 200);
+    host.wait_status("/readyz", 200).await;
     assert_eq!(host.terminate().await, 0);
 }
 
