@@ -1,6 +1,7 @@
 //! The command line: what can be asked, and which exit code answers.
 
 mod check;
+mod config_show;
 mod consumers;
 mod error;
 mod inbox;
@@ -50,11 +51,10 @@ enum Command {
         migrate: bool,
     },
     /// Check the configuration and load each handler; change nothing
-    Check {
-        /// Connect to PostgreSQL too: schema, connection limit, collations
-        #[arg(long)]
-        database: bool,
-    },
+    Check(check::CheckArgs),
+    /// The configuration
+    #[command(subcommand)]
+    Config(config_show::ConfigCommand),
     /// Bring the schema "tidegate" up to date
     Migrate,
     /// Run the consumers against a throw-away PostgreSQL and a mock broker
@@ -120,7 +120,8 @@ fn execute(cli: Cli) -> Result<(), CliError> {
     runtime.block_on(async {
         match cli.command {
             Command::Run { migrate } => run::run(load()?, migrate).await,
-            Command::Check { database } => check::check(load()?, database).await,
+            Command::Check(args) => check::check(load()?, args).await,
+            Command::Config(command) => config_show::execute(&load()?, &command),
             Command::Migrate => run::migrate(load()?).await,
             Command::Dev(args) => run::dev(&cli.config, args).await,
             Command::DevServices(_) => Ok(()),

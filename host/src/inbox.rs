@@ -20,6 +20,7 @@ mod schema;
 mod settings;
 mod statements;
 mod survey;
+mod tls;
 mod transaction;
 mod value;
 mod wall;
@@ -62,8 +63,8 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// Prepares access and opens nothing yet: PostgreSQL may still be away. Errors: a URL that cannot be read or
-    /// asks for TLS.
+    /// Prepares access and opens nothing yet: PostgreSQL may still be away. Errors: a URL that cannot be read, or
+    /// certificates that cannot.
     pub fn new(config: &PostgresConfig, wall: Wall) -> Result<Self, InboxError> {
         let settings = Arc::new(Settings::new(config)?);
         Ok(Self {

@@ -29,6 +29,7 @@ mod quiet;
 mod read_record;
 mod rebalance;
 mod sequence;
+mod trouble;
 
 use std::sync::Arc;
 

@@ -26,6 +26,8 @@ pub(crate) struct Db {
 pub(crate) fn config(url: &str) -> PostgresConfig {
     PostgresConfig {
         url: url.to_owned(),
+        password: None,
+        directory: std::path::PathBuf::new(),
         max_connections: 4,
         connect_timeout: Duration::from_secs(5),
         statement_timeout: Duration::from_secs(10),

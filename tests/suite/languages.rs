@@ -44,6 +44,7 @@ async fn a_server_that_speaks_german_gets_the_same_verdicts() {
         name: "german".to_owned(),
         settings: vec!["deadlock_timeout=200ms".to_owned()],
         env: vec![("LOCPATH".to_owned(), locale().display().to_string())],
+        ..ServerSpec::default()
     };
     let server = Server::start(spec).await;
     let (english, german) = tokio::join!(fates(&server, "C"), fates(&server, "de_DE.UTF-8"));

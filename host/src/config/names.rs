@@ -15,7 +15,10 @@ pub(super) fn consumer(section: &Section<'_>) -> String {
 
 /// `group`; the consumer's name by default.
 pub(super) fn group(section: &Section<'_>, name: &str) -> String {
-    named(section, "group", defaults::GROUP_NAME_BYTES).unwrap_or_else(|| name.to_owned())
+    let given = named(section, "group", defaults::GROUP_NAME_BYTES);
+    let group = given.unwrap_or_else(|| name.to_owned());
+    section.show("group", group.as_str());
+    group
 }
 
 fn named(section: &Section<'_>, key: &'static str, max_bytes: usize) -> Option<String> {
@@ -79,7 +82,7 @@ pub(super) fn dead_letter(section: &Section<'_>, topics: &[String]) -> (Option<S
         return (None, section.place("dead_letter"));
     }
     let letters = section.child("dead_letter");
-    letters.choice("headers", &[("tidegate", ())]);
+    letters.choice_or("headers", &[("tidegate", ())], ());
     let given = letters.text("topic");
     let usual = |first: &String| format!("{first}{}", defaults::DEAD_LETTER_SUFFIX);
     let first = topics.first().filter(|first| bad_topic(first).is_none());
@@ -90,6 +93,9 @@ pub(super) fn dead_letter(section: &Section<'_>, topics: &[String]) -> (Option<S
     };
     if let Some(text) = topic.as_deref().and_then(bad_topic) {
         letters.error("topic", text);
+    }
+    if let Some(topic) = &topic {
+        letters.show("topic", topic.as_str());
     }
     letters.finish();
     (topic, at)
@@ -110,5 +116,7 @@ pub(super) fn handler(section: &Section<'_>, base: &Path) -> PathBuf {
     } else if given.is_empty() {
         section.error("handler", "is empty; name the module's file");
     }
-    base.join(given)
+    let handler = base.join(given);
+    section.show("handler", handler.display().to_string());
+    handler
 }

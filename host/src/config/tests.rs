@@ -172,6 +172,81 @@ fn the_reference_holds_every_key_and_its_default() {
     );
 }
 
+/// What `config show` prints is a configuration that means the same.
+#[test]
+fn what_is_shown_is_every_key_and_means_the_same() {
+    let more =
+        "dedup = \"off\"\n[consumer.settings]\nrate = 2\n[consumer.queue]\nmax_bytes = 9000001";
+    for text in [REFERENCE, MINIMAL, &format!("{MINIMAL}{more}")] {
+        let config = load(text).unwrap();
+        let again = load(&toml::to_string_pretty(&config.shown).unwrap()).unwrap();
+        assert_eq!(format!("{config:?}"), format!("{again:?}"));
+    }
+    let problems = Problems::default();
+    let env = Environment::default();
+    let shown = read(MINIMAL, Path::new(PATH), env, check_options, &problems).shown;
+    let optional = [
+        "url_file",
+        "password",
+        "password_file",
+        "ttl_from",
+        "max_attempts",
+        "librdkafka",
+        "settings",
+    ];
+    for key in problems.known() {
+        let mut path = key.split('.');
+        let mut at = shown.get(path.next().unwrap()).cloned();
+        if let Some(toml::Value::Array(consumers)) = &at {
+            at = consumers.first().cloned();
+        }
+        let at = path.try_fold(at.unwrap_or(false.into()), |at, name| at.get(name).cloned());
+        let expected = !optional
+            .iter()
+            .any(|name| key.ends_with(&format!(".{name}")));
+        assert_eq!(at.is_some_and(|at| at != false.into()), expected, "{key}");
+    }
+}
+
+#[test]
+fn what_is_shown_holds_no_secret() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("secret"), "geheim\n").unwrap();
+    let file = dir.path().join("secret").display().to_string();
+    let text = MINIMAL.replace("app@localhost", "app:geheim@localhost");
+    let text = format!(
+        "{text}[consumer.settings]\napi_token = \"geheim\"\n[kafka.librdkafka]\n\"sasl.password\" = \"geheim\"\n\
+         \"ssl.key.pem\" = \"geheim\"\n\"client.rack_file\" = {file:?}\n"
+    );
+    let shown = toml::to_string_pretty(&load(&text).unwrap().shown).unwrap();
+    assert!(!shown.contains("geheim"), "{shown}");
+    assert_eq!(shown.matches("(secret)").count(), 4, "{shown}");
+    let text = MINIMAL.replace(
+        "[[consumer]]",
+        &format!("password_file = {file:?}\n[[consumer]]"),
+    );
+    let config = load(&text).unwrap();
+    assert_eq!(config.postgres.password.as_deref(), Some("geheim"));
+    let shown = toml::to_string_pretty(&config.shown).unwrap();
+    assert!(shown.contains("password = \"(secret)\""), "{shown}");
+    assert!(!format!("{config:?}{shown}").contains("geheim"));
+    let both = text.replace("app@localhost", "app:x@localhost");
+    assert!(load(&both).unwrap_err()[0].contains("password_file: given beside the URL's"));
+}
+
+#[test]
+fn files_for_tls_must_be_there() {
+    let text = MINIMAL.replace("/shop", "/shop?sslmode=verify-full&sslrootcert=ca.pem");
+    let errors = load(&text).unwrap_err();
+    assert!(
+        errors[0].starts_with("5: postgres.url: sslrootcert: /etc/tg/ca.pem cannot be read"),
+        "{errors:#?}"
+    );
+    let text = MINIMAL.replace("localhost/shop", "db/shop");
+    let warnings = load(&text).unwrap().warnings;
+    assert!(warnings[0].contains("postgres.url: the connection is encrypted only where"));
+}
+
 /// Whether `consumer.dedup.ttl` stands in the reference, as a key under its table or as a table.
 fn in_reference(key: &str) -> bool {
     let (table, last) = key.rsplit_once('.').unwrap_or(("", key));

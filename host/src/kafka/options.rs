@@ -129,7 +129,8 @@ pub(super) fn producer(kafka: &KafkaConfig) -> ClientConfig {
 
 fn client(kafka: &KafkaConfig, defaults: &[(&str, &str)], own: &[(&str, &str)]) -> ClientConfig {
     let mut config = ClientConfig::new();
-    config.set_log_level(RDKafkaLogLevel::Notice);
+    // What closed a connection is said no louder.
+    config.set_log_level(RDKafkaLogLevel::Info);
     for (name, value) in defaults {
         config.set(*name, *value);
     }

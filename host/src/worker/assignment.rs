@@ -55,11 +55,12 @@ impl From<Unready> for NotPlaced {
     }
 }
 
-/// Takes the token for `source` and finds where to resume.
+/// Makes `token` the owner's of `source` and finds where to resume.
 pub async fn take(
     shared: &Shared,
     kafka: &crate::config::KafkaConfig,
     source: &TopicPartition,
+    token: Uuid,
 ) -> Result<Placed, NotPlaced> {
     let cluster_id: Arc<str> = shared
         .kafka
@@ -68,7 +69,6 @@ pub async fn take(
         .map_err(Unready::from)?
         .into();
     register(shared, source, &cluster_id).await?;
-    let token = Uuid::new_v4();
     let row = shared
         .inbox
         .take_token(&shared.key(source), (token, shared.host.id))
