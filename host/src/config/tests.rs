@@ -107,6 +107,7 @@ fn a_minimal_file_has_every_default() {
     let config = load(MINIMAL).unwrap();
     assert_eq!(config.postgres.max_connections, 16);
     assert_eq!(config.shutdown_timeout, Duration::from_secs(25));
+    assert_eq!(config.http, Some(([127, 0, 0, 1], 9464).into()));
     assert_eq!(config.module_cache, Path::new("/etc/tg/.tidegate/cache"));
     let consumer = &config.consumers[0];
     assert_eq!(consumer.group, "billing");
@@ -491,5 +492,29 @@ fn nonsense_never_panics() {
         "\0",
     ] {
         assert!(load(text).is_err(), "{text:?}");
+    }
+}
+
+#[test]
+fn metrics_are_served_at_an_address_or_not_at_all() {
+    let http = |value: &str| {
+        load(&format!("[host]\nhttp = {value:?}\n{MINIMAL}")).map(|config| config.http)
+    };
+    assert_eq!(http("off").unwrap(), None);
+    assert_eq!(http("0.0.0.0:80").unwrap(), Some(([0, 0, 0, 0], 80).into()));
+    assert_eq!(http("[::1]:0").unwrap().unwrap().port(), 0);
+    for bad in [
+        "",
+        "on",
+        "localhost:9464",
+        "9464",
+        "127.0.0.1",
+        "127.0.0.1:99999",
+    ] {
+        let errors = http(bad).unwrap_err();
+        assert!(
+            errors.len() == 1 && errors[0].starts_with("2: host.http: "),
+            "{errors:?}"
+        );
     }
 }

@@ -362,8 +362,15 @@ impl Partition {
     async fn release(&mut self, patience: Duration) {
         let (key, c) = (self.shared.key(&self.source), self.unrecorded());
         let release = self.shared.inbox.release(&key, self.at.token, c);
-        if let Ok(Err(error)) = tokio::time::timeout(patience, release).await {
-            tracing::debug!(partition = %self.source, %error, "the token could not be given back; the next owner takes it");
+        match tokio::time::timeout(patience, release).await {
+            // A batch may have landed whose COMMIT was not answered and that no fence has met since.
+            Ok(Ok(Some(next))) if next > self.at.next => {
+                self.shared.meters.landed(&self.source, self.at.token, next);
+            }
+            Ok(Err(error)) => {
+                tracing::debug!(partition = %self.source, %error, "the token could not be given back; the next owner takes it");
+            }
+            Ok(Ok(_)) | Err(_) => {}
         }
     }
 }
