@@ -85,7 +85,14 @@ pub fn verdict(failure: &Failure, facts: Facts) -> Verdict {
     match of_record(failure, facts) {
         Verdict::Transient { .. } if facts.of_nobody => Verdict::Infrastructure,
         Verdict::Permanent(cause) if facts.of_nobody => Verdict::Stop(cause.message),
-        verdict => verdict,
+        verdict @ (Verdict::Infrastructure
+        | Verdict::Contention
+        | Verdict::Transient { .. }
+        | Verdict::Reconnect
+        | Verdict::AgainFresh
+        | Verdict::Permanent(_)
+        | Verdict::Stop(_)
+        | Verdict::Escape(_)) => verdict,
     }
 }
 
