@@ -117,7 +117,7 @@ fn execute(cli: Cli) -> Result<(), CliError> {
         .enable_all()
         .build()
         .map_err(|error| CliError::Failed(format!("the async runtime cannot start: {error}")))?;
-    runtime.block_on(async {
+    let outcome = runtime.block_on(async {
         match cli.command {
             Command::Run { migrate } => run::run(load()?, migrate).await,
             Command::Check(args) => check::check(load()?, args).await,
@@ -130,7 +130,10 @@ fn execute(cli: Cli) -> Result<(), CliError> {
             Command::Inbox(command) => inbox::execute(load()?, command).await,
             Command::Offsets(command) => offsets::execute(load()?, command).await,
         }
-    })
+    });
+    // A call into librdkafka that a silent broker keeps waiting must not keep the process.
+    runtime.shutdown_background();
+    outcome
 }
 
 /// Access to the database of `config`, whose schema this binary knows.

@@ -26,6 +26,7 @@ pub(super) struct ReadConsumer {
     pub(super) group_at: Place,
     pub(super) dead_letter_at: Place,
     pub(super) cpu_at: Place,
+    pub(super) drain_at: Place,
 }
 
 /// Reads the `n`th consumer, from 0.
@@ -76,6 +77,7 @@ pub(super) fn read(
         group_at: section.place("group"),
         dead_letter_at,
         cpu_at,
+        drain_at: section.place("drain_timeout"),
     };
     section.finish();
     read

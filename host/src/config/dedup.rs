@@ -13,6 +13,10 @@ use super::{DedupConfig, Scope, defaults};
 /// `[consumer.dedup]`, or `dedup = "off"`.
 pub(super) fn read(consumer: &Section<'_>) -> DedupConfig {
     if is_off(consumer, "dedup") {
+        consumer.warn(
+            "dedup",
+            "the position alone guards: an event that is published again at another offset runs again, and so does whatever a rewind brings back; for handlers whose writes are idempotent",
+        );
         return DedupConfig {
             enabled: false,
             id: position(),

@@ -53,9 +53,15 @@ pub(super) fn read(
     let (module_cache, shutdown_timeout, http) = host(root.child("host"), cache, &base);
     let postgres_section = root.child("postgres");
     let postgres = postgres(&postgres_section, &base);
+    let kafka = kafka(root.child("kafka"), &base, check);
     let config = Config {
-        kafka: kafka(root.child("kafka"), &base, check),
-        consumers: consumers(&root, &base, (&postgres_section, &postgres), problems),
+        consumers: consumers(
+            &root,
+            &base,
+            (&postgres_section, &postgres, &kafka),
+            problems,
+        ),
+        kafka,
         postgres,
         module_cache,
         shutdown_timeout,
@@ -181,7 +187,7 @@ fn postgres(postgres: &Section<'_>, base: &Path) -> PostgresConfig {
 fn consumers(
     root: &Section<'_>,
     base: &Path,
-    (section, postgres): (&Section<'_>, &PostgresConfig),
+    (section, postgres, kafka): (&Section<'_>, &PostgresConfig, &KafkaConfig),
     problems: &Problems,
 ) -> Vec<super::ConsumerConfig> {
     const EXAMPLE: &str = "write one [[consumer]] for each subscription";
@@ -209,5 +215,6 @@ fn consumers(
     }
     rules::across(&read, problems);
     rules::silence(&read, section, postgres, problems);
+    rules::drains(&read, kafka, problems);
     read.into_iter().map(|read| read.config).collect()
 }

@@ -436,6 +436,8 @@ fn off_and_lists_are_read() {
     let config = load(&format!("{MINIMAL}dedup = \"off\"\ndead_letter = \"off\"")).unwrap();
     assert!(!config.consumers[0].dedup.enabled);
     assert_eq!(config.consumers[0].dead_letter_topic, None);
+    let warned = &config.warnings[0];
+    assert!(warned.starts_with("/etc/tg/tidegate.toml:10: ") && warned.contains("runs again"));
     let more = "[consumer.dedup]\nid = [\"key\", \"json:/version\"]\nttl_from = \"json:/ttl\"";
     let dedup = load(&format!("{MINIMAL}{more}"))
         .unwrap()
@@ -457,6 +459,25 @@ fn doubtful_ids_are_warned_of() {
         let warning = &config.warnings[0];
         assert!(warning.starts_with("/etc/tg/tidegate.toml:11: ") && warning.contains(word));
     }
+}
+
+#[test]
+fn a_drain_that_outlasts_the_rebalance_is_warned_of() {
+    let of = |ms: &str, drain: &str| {
+        let kafka = format!("[kafka]\nlibrdkafka.\"max.poll.interval.ms\" = \"{ms}\"\n");
+        let text = MINIMAL.replace("[kafka]\n", &kafka);
+        load(&format!("{text}drain_timeout = \"{drain}\""))
+            .unwrap()
+            .warnings
+    };
+    assert_eq!(of("300000", "10s"), Vec::<String>::new());
+    assert_eq!(of("10001", "10s"), Vec::<String>::new());
+    let warned = of("10000", "10s");
+    assert!(
+        warned[0].contains("drain_timeout: 10s is not shorter"),
+        "{warned:?}"
+    );
+    assert_eq!(load(MINIMAL).unwrap().warnings, Vec::<String>::new());
 }
 
 #[test]

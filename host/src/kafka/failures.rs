@@ -6,7 +6,7 @@ use rdkafka::error::{KafkaError as Client, RDKafkaErrorCode as Code};
 use tidegate_core::record::TopicPartition;
 
 use super::poll::Poller;
-use super::{GroupEvent, KafkaError, QueueEnd, blame, error, trouble};
+use super::{GroupEvent, KafkaError, QueueEnd, blame, error, missing, trouble};
 
 impl Poller {
     /// An error that a poll returned: fatal, about one partition, or gone by itself.
@@ -32,6 +32,9 @@ impl Poller {
     }
 
     fn passing(&self, code: Option<Code>, reason: &str) {
+        if missing::may_be_missing(code) {
+            self.missing.suspect();
+        }
         let now = Instant::now();
         let remedy = code.and_then(trouble::remedy);
         if let Some(remedy) = remedy {

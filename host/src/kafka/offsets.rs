@@ -15,7 +15,7 @@ use super::{KafkaError, names, options};
 use crate::config::KafkaConfig;
 
 /// The group that asks where no group matters. It is never joined.
-const ASKER: &str = "tidegate-questions";
+pub(super) const ASKER: &str = "tidegate-questions";
 
 /// How long is waited for a first answer before the client's errors are looked at.
 const GLANCE: Duration = Duration::from_millis(200);
@@ -37,11 +37,11 @@ pub struct GroupOffset {
 }
 
 /// A client that subscribes to nothing.
-type Asker = BaseConsumer<Quiet>;
+pub(super) type Asker = BaseConsumer<Quiet>;
 
 /// Keeps why a broker was lost last; librdkafka's own words are else for whoever looks closer.
 #[derive(Default)]
-struct Quiet(LastFailure);
+pub(super) struct Quiet(LastFailure);
 
 impl ClientContext for Quiet {
     fn log(&self, _level: RDKafkaLogLevel, facility: &str, message: &str) {
@@ -111,7 +111,7 @@ pub async fn cluster_id(kafka: &KafkaConfig) -> Result<String, KafkaError> {
 }
 
 /// Asks on a blocking thread, with a client of its own that subscribes to nothing.
-async fn ask<T: Send + 'static>(
+pub(super) async fn ask<T: Send + 'static>(
     kafka: &KafkaConfig,
     group: &str,
     what: String,

@@ -122,6 +122,11 @@ pub(super) fn consumer(kafka: &KafkaConfig, group: &str, eof: bool) -> ClientCon
     config
 }
 
+/// A client that asks about settings.
+pub(super) fn admin(kafka: &KafkaConfig) -> ClientConfig {
+    client(kafka, &[("client.id", "tidegate")], &[])
+}
+
 /// The dead letters' producer.
 pub(super) fn producer(kafka: &KafkaConfig) -> ClientConfig {
     client(kafka, PRODUCER, PRODUCER_OWN)

@@ -98,12 +98,14 @@ pub async fn take(
                     cluster_id,
                     log_epoch,
                     next: resume.at,
-                    committed: facts.committed,
+                    committed: resume.acknowledged,
                     // A position that is written down anew begins anew.
                     failing: facts.row.as_ref().and_then(|row| row.failing),
                     ends: facts.row.as_ref().map(|row| row.ends).unwrap_or_default(),
                 };
-                return place(shared, source, resume, position).await;
+                let mut placed = place(shared, source, resume, position).await?;
+                placed.at_end = placed.position.next >= facts.high;
+                return Ok(placed);
             }
         }
     }
@@ -139,6 +141,7 @@ async fn place(
     Ok(Placed {
         source: source.clone(),
         position,
+        at_end: false,
     })
 }
 

@@ -194,7 +194,8 @@ impl Owner {
     fn placed(&mut self, placed: Result<Placed, NotPlaced>) -> Option<Event> {
         match placed {
             Ok(placed) => {
-                if self.unreadable != Some(placed.position.next) {
+                // Where the log ends there is nothing that could not be read: another partition's batch was meant.
+                if placed.at_end || self.unreadable != Some(placed.position.next) {
                     self.unreadable = None;
                     self.repeats.over();
                     self.shared.stopped(&self.source, None);
@@ -251,7 +252,10 @@ impl Owner {
             }
             End::Unreadable(reason) => {
                 let at = partition.next();
-                let reason = format!("unreadable at {at}: {reason}; it is tried again");
+                let reason = format!(
+                    "unreadable at {at}: {reason}; it is tried again; to go on behind it, run `tidegate consumer pause {consumer}`, then `tidegate offsets set {consumer} --topic {} --partition {} --skip COUNT` with the COUNT of offsets to leave out, then `tidegate consumer resume {consumer}`: the gap is kept as a dead letter",
+                    source.topic, source.partition
+                );
                 self.unreadable = Some(at);
                 self.say("partition stopped", &reason);
                 self.shared.stopped(&self.source, Some(reason));

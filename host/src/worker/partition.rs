@@ -142,7 +142,11 @@ impl Partition {
             return self.idle().await;
         }
         if !self.shared.control().runs() {
+            // A command may have set the position: Kafka is told of it, and the row that it was.
+            self.offsets.want(self.at.next);
             self.held().await;
+            self.offsets.poll();
+            self.record_acknowledged().await;
             return self.look().await;
         }
         if self.must_wait() {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Finding;
 use crate::config::{Config, ConsumerConfig};
-use crate::kafka::{KafkaError, cluster_id, group_offsets, topic_partitions};
+use crate::kafka::{KafkaError, cluster_id, group_offsets, retention, topic_partitions};
 
 /// Asks for the cluster, then for every consumer's topics, group and dead letter topic. Joins no group.
 pub(super) async fn findings(config: &Config) -> Vec<Finding> {
@@ -37,8 +37,23 @@ async fn consumer_findings(config: &Config, consumer: &ConsumerConfig) -> Vec<Fi
             )),
             Err(error) => Finding::Problem(format!("consumer {name:?}: {error}")),
         });
+        findings.extend(outlived(config, consumer, topic).await);
     }
     findings
+}
+
+/// A topic that keeps records for longer than their ids are remembered. Not to be told how long it keeps them is fine.
+async fn outlived(config: &Config, consumer: &ConsumerConfig, topic: &String) -> Option<Finding> {
+    if !consumer.dedup.enabled {
+        return None;
+    }
+    let topics = std::slice::from_ref(topic);
+    let kept = retention(&config.kafka, topics).await.ok()?;
+    let warning = kept.first()?.outlives(topic, consumer.dedup.ttl.default)?;
+    Some(Finding::Warning(format!(
+        "consumer {:?}: {warning}",
+        consumer.name
+    )))
 }
 
 /// How many partitions a topic has, all of which were asked for what they hold and what the group has committed.
