@@ -1,5 +1,6 @@
 //! `tidegate run`: the order in which things start and stop.
 
+mod retention;
 mod watched;
 
 use std::sync::Arc;
@@ -92,6 +93,7 @@ pub async fn run_until(
         let process = (&host, &stage, meters);
         consumers.push(start(&config, parts, process, (&mut tasks, &stop))?);
     }
+    tasks.spawn(task(retention::warn(config.clone(), stop.clone())));
     watched.consumers(&inbox, &consumers, &mut tasks, &stop);
     let interval = config.postgres.prune_interval;
     tasks.spawn(task(prune(

@@ -1,6 +1,7 @@
 //! The command line: what can be asked, and which exit code answers.
 
 mod check;
+mod config_show;
 mod consumers;
 mod error;
 mod inbox;
@@ -50,11 +51,10 @@ enum Command {
         migrate: bool,
     },
     /// Check the configuration and load each handler; change nothing
-    Check {
-        /// Connect to PostgreSQL too: schema, connection limit, collations
-        #[arg(long)]
-        database: bool,
-    },
+    Check(check::CheckArgs),
+    /// The configuration
+    #[command(subcommand)]
+    Config(config_show::ConfigCommand),
     /// Bring the schema "tidegate" up to date
     Migrate,
     /// Run the consumers against a throw-away PostgreSQL and a mock broker
@@ -117,10 +117,11 @@ fn execute(cli: Cli) -> Result<(), CliError> {
         .enable_all()
         .build()
         .map_err(|error| CliError::Failed(format!("the async runtime cannot start: {error}")))?;
-    runtime.block_on(async {
+    let outcome = runtime.block_on(async {
         match cli.command {
             Command::Run { migrate } => run::run(load()?, migrate).await,
-            Command::Check { database } => check::check(load()?, database).await,
+            Command::Check(args) => check::check(load()?, args).await,
+            Command::Config(command) => config_show::execute(&load()?, &command),
             Command::Migrate => run::migrate(load()?).await,
             Command::Dev(args) => run::dev(&cli.config, args).await,
             Command::DevServices(_) => Ok(()),
@@ -129,7 +130,10 @@ fn execute(cli: Cli) -> Result<(), CliError> {
             Command::Inbox(command) => inbox::execute(load()?, command).await,
             Command::Offsets(command) => offsets::execute(load()?, command).await,
         }
-    })
+    });
+    // A call into librdkafka that a silent broker keeps waiting must not keep the process.
+    runtime.shutdown_background();
+    outcome
 }
 
 /// Access to the database of `config`, whose schema this binary knows.

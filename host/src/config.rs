@@ -6,10 +6,12 @@ pub mod defaults;
 mod load;
 mod names;
 mod overlay;
+pub(crate) mod postgres_url;
 mod problems;
 mod rules;
 mod secrets;
 mod section;
+mod shown;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -17,6 +19,7 @@ mod units;
 
 pub use load::{CheckOptions, load};
 pub(crate) use names::bad_topic;
+pub use postgres_url::UrlError;
 pub use problems::ConfigErrors;
 
 use std::collections::BTreeMap;
@@ -50,6 +53,8 @@ pub struct Config {
     pub http: Option<SocketAddr>,
     /// What is allowed and seldom meant, each with its place; for the log and for `check`.
     pub warnings: Vec<String>,
+    /// Every key with the value that holds, secrets left out; for `config show`.
+    pub shown: toml::Table,
 }
 
 /// `[kafka]`
@@ -76,6 +81,10 @@ impl std::fmt::Debug for KafkaConfig {
 pub struct PostgresConfig {
     /// `url` or what `url_file` holds. A secret: never printed.
     pub url: String,
+    /// `password` or what `password_file` holds, for a URL without one. A secret: never printed.
+    pub password: Option<String>,
+    /// What relative paths in the URL are relative to.
+    pub directory: PathBuf,
     /// `max_connections`: the most connections this process opens for batches.
     pub max_connections: usize,
     /// `connect_timeout`

@@ -41,6 +41,7 @@ impl Addresses {
             .bootstrap_servers
             .clone_from(&self.bootstrap_servers);
         config.postgres.url.clone_from(&self.postgres_url);
+        config.postgres.password = None;
         let foreign = |name: &str| {
             FOREIGN_OPTIONS
                 .iter()

@@ -13,6 +13,7 @@ mod letters;
 mod lookup;
 mod ping;
 mod pool;
+mod positions;
 mod preflight;
 mod prune;
 mod refused;
@@ -21,6 +22,7 @@ mod schema;
 mod settings;
 mod statements;
 mod survey;
+mod tls;
 mod transaction;
 mod value;
 mod wall;
@@ -40,6 +42,7 @@ pub use control::{ALIVE, ConsumerRow, HostRow};
 pub use error::InboxError;
 pub use letters::{KeepRule, LetterFilter, LetterStatus, StoredLetter};
 pub use lookup::{InboxRow, ProgressRow};
+pub use positions::{Gap, NewPosition};
 pub use preflight::Preflight;
 pub use prune::PruneRule;
 pub use replays::{Planned, Prospect, ReplayProgress, ReplayRequest, Taken, Turn};
@@ -67,8 +70,8 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// Prepares access and opens nothing yet: PostgreSQL may still be away. Errors: a URL that cannot be read or
-    /// asks for TLS.
+    /// Prepares access and opens nothing yet: PostgreSQL may still be away. Errors: a URL that cannot be read, or
+    /// certificates that cannot.
     pub fn new(config: &PostgresConfig, wall: Wall) -> Result<Self, InboxError> {
         let settings = Arc::new(Settings::new(config)?);
         Ok(Self {

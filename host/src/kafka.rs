@@ -13,7 +13,9 @@ mod context;
 mod convert;
 mod error;
 mod failures;
+mod groups;
 mod inspect;
+mod missing;
 mod names;
 mod noise;
 mod nudge;
@@ -28,7 +30,9 @@ mod queue;
 mod quiet;
 mod read_record;
 mod rebalance;
+mod retention;
 mod sequence;
+mod trouble;
 
 use std::sync::Arc;
 
@@ -38,11 +42,13 @@ use crate::config::{KafkaConfig, QueueLimits};
 
 pub use consumer::Consumer;
 pub use error::KafkaError;
+pub use groups::{group_members, offsets_at, put_group_offsets};
 pub use offsets::{GroupOffset, cluster_id, group_offsets, topic_partitions};
 pub use options::check_options;
 pub use publisher::{Outgoing, Publisher};
 pub use queue::{PartitionQueue, QueueEnd};
 pub use read_record::{Found, read_record};
+pub use retention::retention;
 
 /// What a consumer subscribes to.
 #[derive(Clone, Debug)]

@@ -49,12 +49,29 @@ log.segment.delete.delay.ms=1000
 log.retention.check.interval.ms=500
 ";
 
+/// What sets a broker apart from the others of a run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BrokerSpec {
+    /// Names its directory and log; unique in a run.
+    pub(crate) name: String,
+    /// Ports that proxies listen on, a listener behind each.
+    pub(crate) fronts: Vec<u16>,
+    /// Listeners beside the plain one: name and security protocol.
+    pub(crate) listeners: Vec<(String, String)>,
+    /// Settings beside the usual ones, a line each.
+    pub(crate) settings: String,
+    /// Users, as the storage tool is told of them.
+    pub(crate) scram: Vec<String>,
+}
+
 /// A running broker.
 pub(crate) struct Broker {
     /// The listener that advertises itself.
     pub(crate) port: u16,
     /// Listeners that advertise a proxy's port, in the order of the proxies.
     pub(crate) behind: Vec<u16>,
+    /// The listeners beside the plain one, in the order of asking.
+    pub(crate) more: Vec<u16>,
     dir: PathBuf,
     child: Child,
 }
@@ -63,10 +80,19 @@ impl Broker {
     /// Starts it in a directory `name`; each of `fronts` is a port that a proxy listens on. A port taken meanwhile costs
     /// another try.
     pub(crate) fn start(name: &str, fronts: &[u16]) -> Result<Self, String> {
+        Self::start_as(&BrokerSpec {
+            name: name.to_owned(),
+            fronts: fronts.to_vec(),
+            ..BrokerSpec::default()
+        })
+    }
+
+    /// Starts one with listeners and settings of its own.
+    pub(crate) fn start_as(spec: &BrokerSpec) -> Result<Self, String> {
         let libs = libs()?;
         let mut last = String::new();
         for attempt in 0..3 {
-            match try_start(&libs, &format!("{name}-{attempt}"), fronts) {
+            match try_start(&libs, spec, attempt) {
                 Ok(broker) => return Ok(broker),
                 Err(e) => last = e,
             }
@@ -95,18 +121,20 @@ impl Broker {
     }
 }
 
-fn try_start(libs: &Path, name: &str, fronts: &[u16]) -> Result<Broker, String> {
-    let dir = paths::run_dir().join(name);
+fn try_start(libs: &Path, spec: &BrokerSpec, attempt: u32) -> Result<Broker, String> {
+    let dir = paths::run_dir().join(format!("{}-{attempt}", spec.name));
     paths::make_dir(&dir);
-    let free = ports::free(fronts.len() + 2);
-    let (own, behind) = free.split_at(2);
+    let free = ports::free(spec.fronts.len() + spec.listeners.len() + 2);
+    let (own, rest) = free.split_at(2);
+    let (behind, more) = rest.split_at(spec.fronts.len());
     let file = dir.join("server.properties");
-    paths::write(&file, &properties(&dir, own, behind, fronts));
-    format_storage(libs, &file, &dir.join("data"))?;
+    paths::write(&file, &properties(&dir, spec, own, (behind, more)));
+    format_storage(libs, spec, (&file, &dir.join("data")))?;
     let child = run(libs, &file, &dir.join("broker.log"))?;
     Ok(Broker {
         port: own[0],
         behind: behind.to_vec(),
+        more: more.to_vec(),
         dir,
         child,
     })
@@ -123,20 +151,31 @@ fn libs() -> Result<PathBuf, String> {
     ))
 }
 
-fn properties(dir: &Path, own: &[u16], behind: &[u16], fronts: &[u16]) -> String {
+fn properties(
+    dir: &Path,
+    spec: &BrokerSpec,
+    own: &[u16],
+    (behind, more): (&[u16], &[u16]),
+) -> String {
     let (port, controller) = (own[0], own[1]);
     let mut listeners = format!("PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}");
     let mut advertised = format!("PLAINTEXT://127.0.0.1:{port}");
     let mut protocols = "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT".to_owned();
-    for (i, (inner, front)) in behind.iter().zip(fronts).enumerate() {
+    for ((name, kind), port) in spec.listeners.iter().zip(more) {
+        listeners += &format!(",{name}://127.0.0.1:{port}");
+        advertised += &format!(",{name}://127.0.0.1:{port}");
+        protocols += &format!(",{name}:{kind}");
+    }
+    for (i, (inner, front)) in behind.iter().zip(&spec.fronts).enumerate() {
         listeners += &format!(",PROXY{i}://127.0.0.1:{inner}");
         advertised += &format!(",PROXY{i}://127.0.0.1:{front}");
         protocols += &format!(",PROXY{i}:PLAINTEXT");
     }
     format!(
-        "{SETTINGS}listeners={listeners}\nadvertised.listeners={advertised}\n\
+        "{SETTINGS}{}listeners={listeners}\nadvertised.listeners={advertised}\n\
          listener.security.protocol.map={protocols}\n\
          controller.quorum.voters=1@127.0.0.1:{controller}\nlog.dirs={}\n",
+        spec.settings,
         dir.join("data").display()
     )
 }
@@ -164,10 +203,17 @@ fn java(libs: &Path) -> Command {
 }
 
 /// The broker's storage is formatted once for all runs and copied: it knows no port, and a JVM start is spared.
-fn format_storage(libs: &Path, file: &Path, data: &Path) -> Result<(), String> {
-    let template = libs.with_file_name("formatted");
+fn format_storage(
+    libs: &Path,
+    spec: &BrokerSpec,
+    (file, data): (&Path, &Path),
+) -> Result<(), String> {
+    let template = match spec.scram.is_empty() {
+        true => libs.with_file_name("formatted"),
+        false => libs.with_file_name(format!("formatted-{}", spec.name)),
+    };
     if !template.join("meta.properties").exists() {
-        run_format(libs, file)?;
+        run_format(libs, &spec.scram, file)?;
         let fresh = template.with_extension(format!("{:08x}", fastrand::u32(..)));
         copy_files(data, &fresh)?;
         // Another run may have been quicker: then its template is as good.
@@ -180,24 +226,29 @@ fn format_storage(libs: &Path, file: &Path, data: &Path) -> Result<(), String> {
 }
 
 fn copy_files(from: &Path, to: &Path) -> Result<(), String> {
-    let copy = || {
-        std::fs::create_dir_all(to)?;
-        for entry in std::fs::read_dir(from)? {
-            let entry = entry?;
-            if entry.file_type()?.is_file() {
-                std::fs::copy(entry.path(), to.join(entry.file_name()))?;
-            }
-        }
-        Ok::<(), std::io::Error>(())
-    };
-    copy().map_err(|e| format!("cannot copy {} to {}: {e}", from.display(), to.display()))
+    copy(from, to).map_err(|e| format!("cannot copy {} to {}: {e}", from.display(), to.display()))
 }
 
-fn run_format(libs: &Path, file: &Path) -> Result<(), String> {
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            std::fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+fn run_format(libs: &Path, scram: &[String], file: &Path) -> Result<(), String> {
     let output = java(libs)
         .args(["kafka.tools.StorageTool", "format"])
         .args(["-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c"])
         .arg(file)
+        .args(scram.iter().flat_map(|user| ["--add-scram", user.as_str()]))
         .output()
         .map_err(|e| format!("cannot run java: {e}; run `make setup`"))?;
     if output.status.success() {

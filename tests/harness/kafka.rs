@@ -1,6 +1,7 @@
 //! The broker as tests use it: topics, records, groups.
 
 mod consume;
+mod corrupt;
 mod groups;
 mod produce;
 mod record;

@@ -11,6 +11,7 @@
 
 mod artifacts;
 mod broker;
+mod certs;
 mod db;
 mod env;
 mod faults;
@@ -24,11 +25,13 @@ mod ports;
 mod postgres;
 mod proxy;
 mod reaper;
+mod secure;
 mod server;
 mod services;
 mod wait;
 
 pub use artifacts::{digest, guest, guest_bytes, tidegate_bin};
+pub use certs::{Authority, Signed};
 pub use db::Db;
 pub use env::{KafkaProxy, TestEnv, test_env, test_env_on};
 pub use faults::{Action, FAULTS, Fault, Point};
@@ -39,6 +42,7 @@ pub use kafka::{At, Got, Kafka, OpenTx, Producer, Rec};
 pub use ledger::{Ledger, Payment, expected, payments};
 pub use postgres::ServerSpec;
 pub use proxy::{Hold, Pattern, Proxy, Way};
+pub use secure::{KAFKA_PASSWORD, Secure, secure_env, secure_postgres};
 pub use server::{OwnBroker, Server};
 pub use services::{Services, services};
 pub use wait::{millis, secs, wait_eq, wait_for};

@@ -1,6 +1,7 @@
 //! A PostgreSQL from the system's binaries, durable as in production (fsync on).
 
-use std::os::unix::fs::chown;
+use std::fs::Permissions;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -20,12 +21,17 @@ pub struct ServerSpec {
     pub settings: Vec<String>,
     /// Environment variables of the server's processes.
     pub env: Vec<(String, String)>,
+    /// Files beside the server's data, `../NAME` to it, which nobody else may read.
+    pub files: Vec<(String, String)>,
+    /// `pg_hba.conf`, where not everybody on this machine is trusted.
+    pub hba: Option<String>,
 }
 
 /// A running server.
 pub(crate) struct Postgres {
     pub(crate) port: u16,
     pub(crate) child: Child,
+    pub(crate) log: PathBuf,
     spec: ServerSpec,
 }
 
@@ -36,11 +42,13 @@ impl Postgres {
         paths::make_dir(&dir);
         let owner = owner(&dir)?;
         init(&bin, &dir, owner.as_ref())?;
+        write_files(spec, &dir, owner.as_ref())?;
         let port = ports::free(1)[0];
         let child = Self::launch(spec, port)?;
         Ok(Postgres {
             port,
             child,
+            log: dir.with_extension("log"),
             spec: spec.clone(),
         })
     }
@@ -81,6 +89,24 @@ impl Postgres {
         )?;
         Ok(child)
     }
+}
+
+fn write_files(spec: &ServerSpec, dir: &Path, owner: Option<&User>) -> Result<(), String> {
+    let hba = spec.hba.iter().map(|text| ("data/pg_hba.conf", text));
+    let files = spec.files.iter().map(|(name, text)| (name.as_str(), text));
+    for (name, text) in hba.chain(files) {
+        let file = dir.join(name);
+        paths::write(&file, text);
+        let own = || {
+            std::fs::set_permissions(&file, Permissions::from_mode(0o600))?;
+            match owner {
+                Some(user) => chown(&file, Some(user.uid.as_raw()), Some(user.gid.as_raw())),
+                None => Ok(()),
+            }
+        };
+        own().map_err(|e| format!("cannot hand over {}: {e}", file.display()))?;
+    }
+    Ok(())
 }
 
 fn settings(port: u16) -> Vec<String> {

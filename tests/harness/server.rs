@@ -8,7 +8,7 @@ use tokio::task::block_in_place;
 
 use crate::broker::Broker;
 use crate::postgres::{Postgres, ServerSpec};
-use crate::reaper;
+use crate::{paths, reaper};
 
 /// A PostgreSQL of its owner's own; stopped when dropped.
 pub struct Server(Postgres);
@@ -17,6 +17,16 @@ impl Server {
     /// Starts it on a free port. Panics if it does not start.
     pub async fn start(spec: ServerSpec) -> Server {
         Server(started(move || Postgres::start(&spec)).await)
+    }
+
+    /// The same on a thread that may block.
+    pub(crate) fn start_blocking(spec: &ServerSpec) -> Result<Server, String> {
+        Postgres::start(spec).map(Server)
+    }
+
+    /// What it has logged so far.
+    pub fn log(&self) -> String {
+        paths::read(&self.0.log)
     }
 
     /// Its port on 127.0.0.1, user `postgres`, no password.

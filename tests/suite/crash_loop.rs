@@ -87,7 +87,10 @@ async fn three_kills_for_another_reason_dead_letter_nobody() {
 async fn another_partitions_crashes_dead_letter_no_neighbour() {
     let scene = Scene::new("crash-neighbour", 2, 40).await;
     let neighbours = tidegate_tests::payments(30, 6);
-    let slow = slow_recs(&neighbours, 100).into_iter().map(|rec| rec.to(1));
+    // The first of them is at work for so long that every crash would find it so, if it ran beside the deadly one.
+    let mut slow = slow_recs(&neighbours[..1], 3_000);
+    slow.extend(slow_recs(&neighbours[1..], 20));
+    let slow = slow.into_iter().map(|rec| rec.to(1));
     scene.produce(slow.collect()).await;
     scene.produce(vec![pay(DEADLY, "deadly", "")]).await;
     let consumer = scene.consumer("slow").await.batch("max_records", 5);

@@ -143,10 +143,7 @@ async fn registering_inserts_or_does_nothing_and_adopting_starts_anew() {
             .await
             .expect("acknowledged")
     );
-    db.inbox
-        .adopt(&key(), "g2", "k2", (8, None))
-        .await
-        .expect("adopted");
+    db.put(("g2", "k2"), 8, None).await;
     let fenced = db
         .inbox
         .begin(&db.head(4, vec![]), false)

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::rows::BLOCKED;
 use tidegate::config::PostgresConfig;
-use tidegate::inbox::{BatchHead, Begun, Finish, Inbox, Transaction, Wall};
+use tidegate::inbox::{BatchHead, Begun, Finish, Gap, Inbox, NewPosition, Transaction, Wall};
 use tidegate_core::claim::{ClaimRequest, Claimed, EventId};
 use tidegate_core::lanes::Locks;
 use tidegate_core::progress::{Counts, ProgressKey};
@@ -26,6 +26,8 @@ pub(crate) struct Db {
 pub(crate) fn config(url: &str) -> PostgresConfig {
     PostgresConfig {
         url: url.to_owned(),
+        password: None,
+        directory: std::path::PathBuf::new(),
         max_connections: 4,
         connect_timeout: Duration::from_secs(5),
         statement_timeout: Duration::from_secs(10),
@@ -149,12 +151,25 @@ impl Db {
         }
     }
 
+    /// Puts the position at `next` of a log, as a command does, with a gap's letter where one is wanted.
+    pub(crate) async fn put(&self, log: (&str, &str), next: i64, gap: Option<Gap>) {
+        let rows = self.inbox.progress_rows().await.expect("rows");
+        let row = rows.iter().find(|row| row.key == key()).expect("a row");
+        let position = NewPosition {
+            partition: row.key.source.partition,
+            expected: Some((row.next_offset, row.log_epoch)),
+            next,
+            committed: None,
+            gap,
+        };
+        let names = (row.key.consumer.as_str(), &*row.key.source.topic);
+        let put = self.inbox.put_positions(names, log, &[position]).await;
+        assert_eq!(put, Ok(true));
+    }
+
     /// Gives the row to another log, from its beginning, and takes the token again.
     pub(crate) async fn adopt(&mut self) {
-        self.inbox
-            .adopt(&key(), "g", "k", (0, None))
-            .await
-            .expect("adopted");
+        self.put(("g", "k"), 0, None).await;
         let progress = self
             .inbox
             .take_token(&key(), (self.owner, Uuid::from_u128(1)))

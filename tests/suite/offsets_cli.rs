@@ -41,6 +41,7 @@ async fn show_puts_kafkas_word_beside_the_progress_row() {
             "low": 0, "high": high, "lag": high - n,
             "done": n, "skipped": 0, "rejected": 0,
             "redelivered": 0, "republished": 0, "taken_over": 0,
+            "state": "running", "owner": null, "failing_offset": null, "failing_attempts": null,
         })
     };
     assert_eq!(rows, json!([row(0, 10, 13), row(1, 0, 0)]));
@@ -50,6 +51,7 @@ async fn show_puts_kafkas_word_beside_the_progress_row() {
     let lines = words(&shown.stdout);
     let first = [
         name, topic, "0", name, "10", "10", "10", "0", "13", "3", "10", "0", "0", "0", "0", "0",
+        "running", "-", "-", "-",
     ];
     assert_eq!(lines[1], first, "{}", shown.stdout);
     assert_eq!(lines.len(), 3, "{}", shown.stdout);
@@ -63,8 +65,15 @@ async fn show_works_while_the_host_runs_and_joins_no_group() {
     let reader = Reader::new("running", 1).await;
     let host = reader.start().await;
     reader.wait_place(0, 0, 0).await;
-    let shown = reader.env.cli(&["offsets", "show"], &reader.config()).await;
-    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    let config = reader.config();
+    let pause = ["consumer", "pause", reader.name()];
+    reader.command(&pause, &config).await;
+    let args = ["offsets", "show", "--format", "json"];
+    let shown = reader.command(&args, &config).await;
+    let rows: Value = serde_json::from_str(&shown.stdout).unwrap();
+    let owner = rows[0]["owner"].as_str().unwrap();
+    assert!(owner.ends_with(&format!(":{}", host.pid())), "{owner}");
+    assert_eq!(rows[0]["state"], "paused");
     let members = reader.env.kafka.group_members(reader.name()).await;
     assert_eq!(members, 1);
     assert_eq!(host.log_count("partition given back"), 0);
@@ -87,8 +96,8 @@ async fn adopt_prints_each_row_before_and_after() {
     let before = json!({"group": name, "cluster_id": "elsewhere", "next_offset": 10});
     let after = json!({"group": name, "cluster_id": cluster, "next_offset": 7});
     let row = json!([{
-        "consumer": name, "topic": topic, "partition": 0, "from": "group offset",
-        "before": before, "after": after,
+        "consumer": name, "topic": topic, "partition": 0, "low": 0, "high": 13,
+        "before": before, "after": after, "kafka_before": 7, "kafka_after": 7, "note": "group offset",
     }]);
     assert_eq!(rows, row);
     let others = "SELECT count(*) FROM tidegate.progress WHERE cluster_id = 'elsewhere'";
@@ -104,24 +113,17 @@ async fn adopt_prints_each_row_before_and_after() {
     let lines = words(&adopted.stdout);
     assert_eq!(lines.len(), 3, "{}", adopted.stdout);
     let first = [
-        name,
-        topic,
-        "0",
-        "beginning",
-        "of",
-        "the",
-        "log",
-        "7",
-        "0",
-        name,
-        name,
-        &cluster,
-        &cluster,
+        name, topic, "0", "0", "13", "7", "0", "-", "0", name, name, &cluster, &cluster,
     ];
-    assert_eq!(lines[1], first, "{}", adopted.stdout);
+    assert_eq!(lines[1][..13], first, "{}", adopted.stdout);
+    assert_eq!(lines[1][13..], ["beginning", "of", "the", "log"]);
     assert_eq!(lines[2][11], "elsewhere", "{}", adopted.stdout);
     let place = reader.place(0).await.unwrap();
-    assert_eq!((place.next, place.committed, place.owned), (0, None, false));
+    assert_eq!(
+        (place.next, place.committed, place.owned),
+        (0, Some(0), false)
+    );
+    assert_eq!(reader.group_offset().await, Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

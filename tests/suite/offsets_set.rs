@@ -1,37 +1,15 @@
-//! `tidegate offsets set`: one partition's position, forward or back, whether a host runs or not.
+//! `tidegate offsets set`: one partition's position, forward or back, on a consumer that is held back or stopped.
 
 use serde_json::{Value, json};
-use tidegate_tests::{Host, Ledger, Output, Payment, payments, wait_eq, wait_for};
+use tidegate_tests::{Host, Ledger, Payment, payments, wait_eq, wait_for};
 
-use crate::reader::{ACCOUNTS, Place, Reader, wait_stopped, wait_taken};
+use crate::reader::{ACCOUNTS, Reader, wait_stopped, wait_taken};
 use crate::rows::{AccountLock, Counts, PATIENCE, settled, wait_blocked};
-
-/// `offsets set` on a partition, whatever comes of it.
-async fn try_set(reader: &Reader, partition: &str, to: &[&str]) -> Output {
-    let (name, topic) = (reader.name(), reader.topic.as_str());
-    let place = [
-        "offsets",
-        "set",
-        name,
-        "--topic",
-        topic,
-        "--partition",
-        partition,
-    ];
-    let args = [&place[..], to].concat();
-    reader.env.cli(&args, &reader.config()).await
-}
-
-/// `offsets set` on partition 0, which must go well.
-async fn set(reader: &Reader, to: &[&str]) -> Output {
-    let output = try_set(reader, "0", to).await;
-    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
-    output
-}
 
 /// `offsets set`, which must be refused.
 async fn refused(reader: &Reader, partition: &str, to: &[&str], why: (i32, &str)) {
-    let output = try_set(reader, partition, to).await;
+    let args = reader.set_args(partition, to);
+    let output = reader.env.cli(&args, &reader.config()).await;
     let text = format!("{}{}", output.stdout, output.stderr);
     assert_eq!(output.code, why.0, "{text}");
     assert!(output.stderr.contains(why.1), "{text}");
@@ -53,22 +31,25 @@ async fn forward_the_records_between_are_skipped_and_the_row_is_told_before_and_
     assert_eq!(host.terminate().await, 0);
     reader.pay(&paid[10..20]).await;
 
-    let output = set(&reader, &["--to-offset", "15", "--format", "json"]).await;
+    let output = reader.set(&["--to-offset", "15", "--format", "json"]).await;
     let rows: Value = serde_json::from_str(&output.stdout).unwrap();
     let cluster = reader.env.kafka.cluster_id().await;
     let position =
         |next: i64| json!({"group": reader.name(), "cluster_id": cluster, "next_offset": next});
     let row = json!([{
         "consumer": reader.name(), "topic": reader.topic, "partition": 0, "low": 0, "high": 20,
-        "before": position(10), "after": position(15),
+        "before": position(10), "after": position(15), "kafka_before": 10, "kafka_after": 15,
+        "note": rows[0]["note"],
     }]);
     assert_eq!(rows, row);
+    let note = rows[0]["note"].as_str().unwrap();
+    assert!(note.contains("skipped 10 to 14: dead letter "), "{note}");
     let place = reader.place(0).await.unwrap();
     assert_eq!(
         (place.next, place.committed, place.owned),
-        (15, None, false)
+        (15, Some(15), false)
     );
-    assert_eq!(reader.group_offset().await, Some(10), "Kafka is left alone");
+    assert_eq!(reader.group_offset().await, Some(15));
 
     let host = host.restart().await;
     reader.pay(&paid[20..]).await;
@@ -86,14 +67,14 @@ async fn back_an_idle_host_reads_the_records_again_by_itself_and_the_inbox_knows
     let (ledger, paid) = (reader.ledger().await, payments(12, ACCOUNTS));
     let host = ten_handled(&reader, &paid).await;
 
-    set(&reader, &["--to-offset", "4"]).await;
+    reader.set(&["--to-offset", "4"]).await;
     wait_taken(&host, 2).await;
     let again = |records, republished| Counts {
         republished,
         ..Counts::done(records)
     };
     settled(&reader.env.db, again(10, 6)).await;
-    set(&reader, &["--earliest"]).await;
+    reader.set(&["--earliest"]).await;
     settled(&reader.env.db, again(10, 16)).await;
     reader.pay(&paid[10..]).await;
     settled(&reader.env.db, again(12, 16)).await;
@@ -108,7 +89,7 @@ async fn after_a_set_back_kafkas_offset_is_written_down_and_a_later_rewind_of_th
     let reader = Reader::new("then-rewind", 1).await;
     let (ledger, paid) = (reader.ledger().await, payments(10, ACCOUNTS));
     let host = ten_handled(&reader, &paid).await;
-    set(&reader, &["--to-offset", "4"]).await;
+    reader.set(&["--to-offset", "4"]).await;
     reader.wait_place(0, 10, 10).await;
     assert_eq!(host.terminate().await, 0);
     reader.set_group(7).await;
@@ -140,7 +121,7 @@ async fn a_busy_host_ends_its_batch_and_goes_on_at_the_new_position() {
     .await;
     wait_blocked(&reader.env.db, 1).await;
 
-    let (_, ()) = tokio::join!(set(&reader, &["--latest"]), async {
+    let (_, ()) = tokio::join!(reader.set(&["--latest"]), async {
         wait_blocked(&reader.env.db, 2).await;
         lock.release().await;
     });
@@ -172,8 +153,10 @@ async fn a_partition_that_retention_stopped_goes_on_without_a_restart() {
     let host = host.restart().await;
     wait_stopped(&host, "but the log begins at 15 (it holds 15 to 20)").await;
 
+    let pause = ["consumer", "pause", reader.name()];
+    reader.command(&pause, &reader.config()).await;
     refused(&reader, "0", &["--to-offset", "14"], (1, "holds 15 to 20")).await;
-    set(&reader, &["--to-offset", "16"]).await;
+    reader.set(&["--to-offset", "16"]).await;
     reader.wait_place(0, 20, 14).await;
     ledger
         .assert_exact(&[&paid[..10], &paid[16..]].concat())
@@ -192,24 +175,14 @@ async fn a_new_consumers_group_that_is_outside_the_log_is_overruled_without_a_re
     host.wait_log("run `tidegate offsets set`", PATIENCE).await;
     assert_eq!(reader.place(0).await, None);
 
-    let output = set(&reader, &["--to-offset", "4", "--format", "json"]).await;
+    let output = reader.set(&["--to-offset", "4", "--format", "json"]).await;
     let rows: Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!(rows[0]["before"], Value::Null);
     assert_eq!(rows[0]["after"]["next_offset"], json!(4));
-    let at_end = Place {
-        next: 10,
-        committed: None,
-        done: 6,
-        owned: true,
-    };
-    wait_eq(PATIENCE, "the row", Some(at_end), async || {
-        reader.place(0).await
-    })
-    .await;
+    reader.wait_place(0, 10, 6).await;
     ledger.assert_exact(&paid[4..]).await;
     assert_eq!(host.terminate().await, 0);
-    // Kafka's 50 stays until the position has passed it, and decides nothing.
-    assert_eq!(reader.group_offset().await, Some(50));
+    assert_eq!(reader.group_offset().await, Some(10), "50 is put back");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -220,7 +193,7 @@ async fn a_first_position_leaves_latest_to_the_other_partitions() {
     reader.pay(&paid[..10]).await;
     reader.pay_to(1, &paid[10..20]).await;
     assert_eq!(reader.env.cli(&["migrate"], &reader.config()).await.code, 0);
-    set(&reader, &["--to-offset", "3"]).await;
+    reader.set(&["--to-offset", "3"]).await;
     reader.pay_to(1, &paid[20..]).await;
 
     let host = reader.start().await;

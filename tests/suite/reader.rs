@@ -140,12 +140,53 @@ impl Reader {
         .await;
     }
 
-    /// `offsets adopt`, which must go well.
-    pub(crate) async fn adopt(&self, config: &HostConfig) -> Output {
-        let args = ["offsets", "adopt", self.name()];
-        let output = self.env.cli(&args, config).await;
+    /// Runs a command, which must go well.
+    pub(crate) async fn command(&self, args: &[&str], config: &HostConfig) -> Output {
+        let output = self.env.cli(args, config).await;
         assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
         output
+    }
+
+    /// Holds the consumer back, runs a command that must go well, and lets the consumer go on.
+    pub(crate) async fn held_back(&self, args: &[&str], config: &HostConfig) -> Output {
+        let name = self.name();
+        self.command(&["consumer", "pause", name], config).await;
+        let output = self.command(args, config).await;
+        self.command(&["consumer", "resume", name], config).await;
+        output
+    }
+
+    /// `offsets adopt` on the consumer held back, which must go well.
+    pub(crate) async fn adopt(&self, config: &HostConfig) -> Output {
+        let args = ["offsets", "adopt", self.name()];
+        self.held_back(&args, config).await
+    }
+
+    /// The arguments of `offsets set` for a partition.
+    pub(crate) fn set_args<'a>(&'a self, partition: &'a str, to: &[&'a str]) -> Vec<&'a str> {
+        let (name, topic) = (self.name(), self.topic.as_str());
+        let place = [
+            "offsets",
+            "set",
+            name,
+            "--topic",
+            topic,
+            "--partition",
+            partition,
+        ];
+        [&place[..], to].concat()
+    }
+
+    /// `offsets set` on partition 0 of the consumer held back, which must go well.
+    pub(crate) async fn set(&self, to: &[&str]) -> Output {
+        self.held_back(&self.set_args("0", to), &self.config())
+            .await
+    }
+
+    /// The row of partition 0 and Kafka's offset: N, C, K.
+    pub(crate) async fn positions(&self) -> (i64, Option<i64>, Option<i64>) {
+        let place = self.place(0).await.unwrap();
+        (place.next, place.committed, self.group_offset().await)
     }
 }
 

@@ -250,6 +250,26 @@ async fn an_event_that_was_handled_meanwhile_is_a_duplicate_and_its_letter_is_cl
     rig.in_good_order().await;
 }
 
+/// Only one of the event's letters is asked for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replay_that_is_handled_closes_the_events_other_letters_too() {
+    let rig = Rig::new("replay-copies", 3, vec![rejected(1, "e"), rejected(1, "e")]).await;
+    rig.swap("credit-rust").await;
+    let ids = "SELECT id FROM tidegate.dead_letters ORDER BY \"offset\"";
+    let ids = rig.scene.env.db.query_text(ids).await.concat();
+    let (code, row) = rig.replay(&["--id", ids[1].as_deref().unwrap()]).await;
+    assert_eq!((code, counts(&row)), (0, [1, 1, 0, 0, 0]), "{row}");
+    let status = |letters: Vec<crate::scene::Letter>| {
+        letters
+            .into_iter()
+            .map(|letter| letter.status)
+            .collect::<Vec<_>>()
+    };
+    let status = status(rig.scene.letters().await);
+    assert_eq!(status, ["superseded", "resolved"]);
+    assert_eq!(rig.scene.journal().await, [1]);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_replay_waits_while_its_consumer_is_paused_and_says_so() {
     let rig = Rig::new("replay-paused", 3, vec![rejected(1, "e")]).await;

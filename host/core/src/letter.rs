@@ -12,6 +12,10 @@ use crate::limits::Limit;
 use crate::record::{Record, TopicPartition};
 use crate::ttl::BadTtl;
 
+/// The code of a letter that stands for a gap: records that an operator had skipped. It holds no record, only the first
+/// offset of the gap, so there is nothing to replay.
+pub const SKIPPED: &str = "skipped";
+
 /// A rejected record's cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
@@ -70,6 +74,19 @@ fn untried(code: &str, error: &dyn std::error::Error) -> Cause {
         sqlstate: None,
         attempts: 0,
     }
+}
+
+/// The id of a letter with code [`SKIPPED`]: that of a round that no replay reaches.
+pub fn skipped_id(consumer: &str, log: (&str, i32), source: &TopicPartition, first: i64) -> String {
+    letter_id(consumer, log, source, first, u32::MAX)
+}
+
+/// The message of a letter with code [`SKIPPED`]: which offsets, from the first to before `next`, and who asked for it.
+pub fn skipped(source: &TopicPartition, first: i64, next: i64, by: &str) -> String {
+    let (last, count) = (next.saturating_sub(1), next.saturating_sub(first));
+    format!(
+        "offsets {first} to {last} of {source} ({count} offsets) were skipped by `tidegate offsets set`, asked for by {by}; the records, where there are any, are in the topic alone"
+    )
 }
 
 /// A dead letter's stable id: 64 hexadecimal digits, the same whenever the same record of the same log is

@@ -58,6 +58,14 @@ pub struct Failing {
     pub elapsed: Duration,
 }
 
+impl Progress {
+    /// Whether a command put the position where it is and Kafka has not acknowledged it yet: then Kafka's offset says
+    /// nothing, whichever side of the position it is on. A new consumer's row lacks C too, but its log is the first.
+    pub fn is_set(&self) -> bool {
+        self.committed.is_none() && self.log_epoch > 0
+    }
+}
+
 /// What a batch adds to the row's counters, in its own transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {

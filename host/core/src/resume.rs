@@ -79,6 +79,8 @@ pub struct Resume {
     pub at: i64,
     /// N and C, to be written down before anything is consumed.
     pub place: Option<(i64, Option<i64>)>,
+    /// What Kafka counts as holding. None: Kafka is to be told the position, even where that puts its offset back.
+    pub acknowledged: Option<i64>,
     /// What to tell about the position.
     pub notice: Option<Notice>,
     /// What to tell about the log.
@@ -155,10 +157,21 @@ fn position(facts: &Facts, row: &Progress, log_notice: Option<Notice>) -> Decisi
         Decision::Start(Resume {
             at,
             place,
+            acknowledged: facts.committed,
             notice,
             log_notice,
         })
     };
+    if let (Some(k), true) = (facts.committed, row.is_set()) {
+        let notice = (k != n).then_some(Notice::SetByCommand { k, n });
+        return Decision::Start(Resume {
+            at: n,
+            place: None,
+            acknowledged: None,
+            notice,
+            log_notice,
+        });
+    }
     match (facts.committed, row.committed) {
         // A new consumer that never came to its first offset commit is no expired group.
         (None, None) => start(n, None, None),
@@ -197,6 +210,7 @@ fn without_row(facts: &Facts) -> Decision {
     Decision::Start(Resume {
         at,
         place: Some((at, committed)),
+        acknowledged: facts.committed,
         notice: committed.map(|k| Notice::Adopted { k }),
         log_notice: None,
     })

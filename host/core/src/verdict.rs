@@ -82,10 +82,10 @@ impl Verdict {
 /// The host's own statements fail for nobody's record: constraints are immediate, so a record's faults show at its own
 /// statements. What would be a record's to retry is waited for then, and what would reject it is a stop.
 pub fn verdict(failure: &Failure, facts: Facts) -> Verdict {
-    match of_record(failure, facts) {
-        Verdict::Transient { .. } if facts.of_nobody => Verdict::Infrastructure,
-        Verdict::Permanent(cause) if facts.of_nobody => Verdict::Stop(cause.message),
-        verdict => verdict,
+    match (facts.of_nobody, of_record(failure, facts)) {
+        (true, Verdict::Transient { .. }) => Verdict::Infrastructure,
+        (true, Verdict::Permanent(cause)) => Verdict::Stop(cause.message),
+        (_, verdict) => verdict,
     }
 }
 

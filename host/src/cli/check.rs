@@ -1,8 +1,11 @@
 //! `check`: everything that can be found out without consuming.
 
 mod database;
+mod kafka;
 mod modules;
 mod no_database;
+
+use clap::Args;
 
 use super::{CliError, output};
 use crate::config::Config;
@@ -27,8 +30,19 @@ impl Finding {
     }
 }
 
-/// Reports on the configuration (read already), the handlers and, if asked to, the database.
-pub(super) async fn check(config: Config, database: bool) -> Result<(), CliError> {
+/// Arguments of `check`.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct CheckArgs {
+    /// Connect to PostgreSQL too: schema, connection limit, collations
+    #[arg(long)]
+    database: bool,
+    /// Connect to Kafka too: brokers, topics, rights; joins no group
+    #[arg(long)]
+    kafka: bool,
+}
+
+/// Reports on the configuration (read already), the handlers and, if asked to, the servers.
+pub(super) async fn check(config: Config, args: CheckArgs) -> Result<(), CliError> {
     let mut report = Report::default();
     report.add(about_configuration(&config))?;
     for (consumer, outcome) in modules::load_all(&config).await {
@@ -41,8 +55,11 @@ pub(super) async fn check(config: Config, database: bool) -> Result<(), CliError
             Err(text) => Finding::Problem(format!("consumer {:?}: {text}", consumer.name)),
         }])?;
     }
-    if database {
+    if args.database {
         report.add(database::findings(&config).await)?;
+    }
+    if args.kafka {
+        report.add(kafka::findings(&config).await)?;
     }
     report.end()
 }

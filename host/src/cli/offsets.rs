@@ -1,8 +1,11 @@
 //! `offsets show`, `offsets adopt` and `offsets set`.
 
 mod adopt;
+mod change;
 mod set;
 mod show;
+mod standing;
+mod target;
 
 use clap::Subcommand;
 
@@ -26,7 +29,7 @@ pub(super) enum OffsetsCommand {
     ///
     /// For each progress row: N becomes the group's committed offset, or the log's beginning where the group has
     /// none inside the log. Group and cluster become the configuration's and the broker's. Nothing is skipped
-    /// silently: the inbox decides what is a duplicate.
+    /// silently: the inbox decides what is a duplicate. As with `set`, the consumer must be held back or stopped.
     Adopt {
         /// The consumer
         consumer: String,
@@ -39,17 +42,18 @@ pub(super) enum OffsetsCommand {
         #[command(flatten)]
         format: FormatArgs,
     },
-    /// Set the position of one partition, forward or back
+    /// Set the positions of a topic, or of one partition of it, forward or back
     ///
-    /// The next offset of one partition becomes the one given, which must be inside the log. Forward: the records
-    /// between are skipped, and nothing keeps note of them. Back: they come again, and the inbox decides which of
-    /// them are new: what it still knows is counted as republished, what it has forgotten (all, with `dedup = "off"`)
-    /// runs again. The row is made if there is none. Group and cluster become the configuration's and the broker's, as with `adopt`.
+    /// The next offset becomes the one given, which must be inside the log, and Kafka's offset of the group follows, even
+    /// back. Forward: the records between are skipped, and a dead letter with code `skipped` keeps note of the range and
+    /// of who asked. Back: they come again, and the inbox decides which of them are new: what it still knows is counted
+    /// as republished, what it has forgotten (all, with `dedup = "off"`) runs again. The row is made if there is none.
+    /// Group and cluster become the configuration's and the broker's, as with `adopt`.
     ///
-    /// A running host need not be stopped: a batch that has begun ends first, then the host loses the position and
-    /// takes it up again at the new offset by itself, within about ten seconds; where a failure has stopped the
-    /// partition, with the next attempt, `retry.max` later at most. Kafka's own offset of the group is not set back:
-    /// it moves on when the position has passed it.
+    /// Only for a consumer that is held back (`tidegate consumer pause`) or that no host runs. The rows are written
+    /// first, all or none. Then the command tells Kafka where the group has no member; else the partition's owner does,
+    /// which takes the position up again at the new offset within about ten seconds. A crash in between costs nothing:
+    /// the row decides, and whoever takes the position next tells Kafka.
     Set {
         #[command(flatten)]
         wanted: set::Wanted,

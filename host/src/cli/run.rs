@@ -75,10 +75,14 @@ fn dev_environment() -> impl Iterator<Item = (OsString, OsString)> {
             "TIDEGATE__POSTGRES__URL",
             "postgresql://tidegate@127.0.0.1:1/tidegate",
         ),
+        ("TIDEGATE__POSTGRES__PASSWORD", "none"),
         // Any free port: several may run at once. The log names it.
         ("TIDEGATE__HOST__HTTP", "127.0.0.1:0"),
     ];
-    let replaced = ["TIDEGATE__POSTGRES__URL_FILE"];
+    let replaced = [
+        "TIDEGATE__POSTGRES__URL_FILE",
+        "TIDEGATE__POSTGRES__PASSWORD_FILE",
+    ];
     let ours = move |name: &OsString| {
         let known = places.iter().map(|(name, _)| *name).chain(replaced);
         known.into_iter().any(|known| name == known)

@@ -1,5 +1,6 @@
 //! Reads one `[[consumer]]`.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -25,6 +26,7 @@ pub(super) struct ReadConsumer {
     pub(super) group_at: Place,
     pub(super) dead_letter_at: Place,
     pub(super) cpu_at: Place,
+    pub(super) drain_at: Place,
 }
 
 /// Reads the `n`th consumer, from 0.
@@ -50,7 +52,7 @@ pub(super) fn read(
     let config = ConsumerConfig {
         group: names::group(&section, &name),
         handler: names::handler(&section, base),
-        start: section.choice("start", &STARTS).unwrap_or(Start::Earliest),
+        start: section.choice_or("start", &STARTS, Start::Earliest),
         dedup: dedup::read(&section),
         batch,
         queue: queue(section.child("queue"), batch),
@@ -59,10 +61,8 @@ pub(super) fn read(
         dead_letter_topic,
         letters,
         limits,
-        instance: section
-            .choice("instance", &INSTANCES)
-            .unwrap_or(InstancePer::Batch),
-        settings: secrets::flatten(&section.child("settings")),
+        instance: section.choice_or("instance", &INSTANCES, InstancePer::Batch),
+        settings: settings(&section.child("settings")),
         drain_timeout: section.duration(
             "drain_timeout",
             defaults::DRAIN_TIMEOUT,
@@ -78,6 +78,7 @@ pub(super) fn read(
         group_at: section.place("group"),
         dead_letter_at,
         cpu_at,
+        drain_at: section.place("drain_timeout"),
     };
     section.finish();
     read
@@ -93,7 +94,10 @@ const INSTANCES: [(&str, InstancePer); 2] = [
 /// `key = "off"` in place of a table.
 pub(super) fn is_off(section: &Section<'_>, key: &'static str) -> bool {
     match section.node(key).map(|node| &node.value) {
-        Some(Value::Text(text)) if text == "off" => true,
+        Some(Value::Text(text)) if text == "off" => {
+            section.show(key, "off");
+            true
+        }
         Some(Value::Text(text)) => {
             section.error(
                 key,
@@ -103,6 +107,14 @@ pub(super) fn is_off(section: &Section<'_>, key: &'static str) -> bool {
         }
         _ => false,
     }
+}
+
+fn settings(settings: &Section<'_>) -> BTreeMap<String, String> {
+    let read = secrets::flatten(settings);
+    for (name, value) in &read {
+        settings.show(name, value.as_str());
+    }
+    read
 }
 
 fn batch(batch: Section<'_>) -> BatchLimits {
@@ -174,9 +186,9 @@ fn retry(retry: Section<'_>) -> RetryPolicy {
 
 /// `max_attempts`; none unless it is given.
 fn attempts(retry: &Section<'_>) -> Option<u32> {
-    let given = retry.has("max_attempts");
+    retry.node("max_attempts")?;
     let most = retry.count("max_attempts", 1, 1..=1_000_000);
-    given.then(|| u32::try_from(most).unwrap_or(u32::MAX))
+    Some(u32::try_from(most).unwrap_or(u32::MAX))
 }
 
 /// `[consumer.brake]`, or `brake = "off"`.

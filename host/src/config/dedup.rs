@@ -7,11 +7,16 @@ use tidegate_core::ttl::{OutOfRange, TtlRule, TtlSource};
 
 use super::consumer::is_off;
 use super::section::Section;
+use super::shown::texts;
 use super::{DedupConfig, Scope, defaults};
 
 /// `[consumer.dedup]`, or `dedup = "off"`.
 pub(super) fn read(consumer: &Section<'_>) -> DedupConfig {
     if is_off(consumer, "dedup") {
+        consumer.warn(
+            "dedup",
+            "the position alone guards: an event that is published again at another offset runs again, and so does whatever a rewind brings back; for handlers whose writes are idempotent",
+        );
         return DedupConfig {
             enabled: false,
             id: position(),
@@ -26,7 +31,7 @@ pub(super) fn read(consumer: &Section<'_>) -> DedupConfig {
     let read = DedupConfig {
         enabled: true,
         id,
-        scope: dedup.choice("scope", &SCOPES).unwrap_or(Scope::Consumer),
+        scope: dedup.choice_or("scope", &SCOPES, Scope::Consumer),
         ttl: ttl(&dedup),
         grace: dedup.duration(
             "grace",
@@ -54,12 +59,11 @@ fn position() -> IdRule {
 }
 
 fn id(dedup: &Section<'_>) -> IdRule {
-    let format = dedup
-        .choice("id_format", &FORMATS)
-        .unwrap_or(IdFormat::Bytes);
+    let format = dedup.choice_or("id_format", &FORMATS, IdFormat::Bytes);
     let parts = dedup
         .texts("id")
         .unwrap_or_else(|| vec![defaults::ID.to_owned()]);
+    dedup.show("id", texts(&parts));
     match IdRule::parse(&parts, format) {
         Ok(rule) => rule,
         Err(text) => {
@@ -104,13 +108,13 @@ fn ttl(dedup: &Section<'_>) -> TtlRule {
         }
         source
     });
-    let out_of_range = dedup.choice("ttl_out_of_range", &OUT_OF_RANGE);
+    let out_of_range = dedup.choice_or("ttl_out_of_range", &OUT_OF_RANGE, OutOfRange::Clamp);
     let rule = TtlRule {
         default: dedup.duration("ttl", defaults::TTL, all.clone()),
         from,
         min: dedup.duration("min_ttl", defaults::MIN_TTL, all.clone()),
         max: dedup.duration("max_ttl", defaults::MAX_TTL, all),
-        out_of_range: out_of_range.unwrap_or(OutOfRange::Clamp),
+        out_of_range,
     };
     check_bounds(dedup, &rule);
     rule

@@ -53,18 +53,28 @@ pub(super) fn read(
     let (module_cache, shutdown_timeout, http) = host(root.child("host"), cache, &base);
     let postgres_section = root.child("postgres");
     let postgres = postgres(&postgres_section, &base);
+    let kafka = kafka(root.child("kafka"), &base, check);
     let config = Config {
-        kafka: kafka(root.child("kafka"), &base, check),
-        consumers: consumers(&root, &base, (&postgres_section, &postgres), problems),
+        consumers: consumers(
+            &root,
+            &base,
+            (&postgres_section, &postgres, &kafka),
+            problems,
+        ),
+        kafka,
         postgres,
         module_cache,
         shutdown_timeout,
         http,
         warnings: Vec::new(),
+        shown: toml::Table::new(),
     };
     postgres_section.finish();
     root.finish();
-    config
+    Config {
+        shown: problems.shown(),
+        ..config
+    }
 }
 
 /// What relative paths of the file are relative to.
@@ -89,6 +99,8 @@ fn host(host: Section<'_>, cache: PathBuf, base: &Path) -> (PathBuf, Duration, O
     if given.as_deref() == Some("") {
         host.error("module_cache", "is empty; name a directory");
     }
+    let module_cache = given.map_or(cache, |given| base.join(given));
+    host.show("module_cache", module_cache.display().to_string());
     let timeout = host.duration(
         "shutdown_timeout",
         defaults::SHUTDOWN_TIMEOUT,
@@ -96,12 +108,13 @@ fn host(host: Section<'_>, cache: PathBuf, base: &Path) -> (PathBuf, Duration, O
     );
     let http = http(&host);
     host.finish();
-    (given.map_or(cache, |given| base.join(given)), timeout, http)
+    (module_cache, timeout, http)
 }
 
 /// `http`: an address of this machine's and a port, or `off`.
 fn http(host: &Section<'_>) -> Option<SocketAddr> {
     let Some(given) = host.text("http") else {
+        host.show("http", defaults::HTTP.to_string());
         return Some(defaults::HTTP);
     };
     let address = given.parse().ok();
@@ -143,8 +156,11 @@ fn is_server(server: &str) -> bool {
 fn postgres(postgres: &Section<'_>, base: &Path) -> PostgresConfig {
     let second = Duration::from_secs(1);
     let wait = second..=defaults::WAIT_BOUND;
+    let url = secrets::url(postgres, base);
     let config = PostgresConfig {
-        url: secrets::url(postgres, base),
+        password: secrets::password(postgres, &url, base),
+        url,
+        directory: base.to_owned(),
         max_connections: postgres.count("max_connections", defaults::MAX_CONNECTIONS, 1..=1_000),
         connect_timeout: postgres.duration(
             "connect_timeout",
@@ -171,7 +187,7 @@ fn postgres(postgres: &Section<'_>, base: &Path) -> PostgresConfig {
 fn consumers(
     root: &Section<'_>,
     base: &Path,
-    (section, postgres): (&Section<'_>, &PostgresConfig),
+    (section, postgres, kafka): (&Section<'_>, &PostgresConfig, &KafkaConfig),
     problems: &Problems,
 ) -> Vec<super::ConsumerConfig> {
     const EXAMPLE: &str = "write one [[consumer]] for each subscription";
@@ -199,5 +215,6 @@ fn consumers(
     }
     rules::across(&read, problems);
     rules::silence(&read, section, postgres, problems);
+    rules::drains(&read, kafka, problems);
     read.into_iter().map(|read| read.config).collect()
 }

@@ -18,7 +18,10 @@ pub(super) fn consumer(section: &Section<'_>) -> String {
 
 /// `group`; the consumer's name by default.
 pub(super) fn group(section: &Section<'_>, name: &str) -> String {
-    named(section, "group", defaults::GROUP_NAME_BYTES).unwrap_or_else(|| name.to_owned())
+    let given = named(section, "group", defaults::GROUP_NAME_BYTES);
+    let group = given.unwrap_or_else(|| name.to_owned());
+    section.show("group", group.as_str());
+    group
 }
 
 fn named(section: &Section<'_>, key: &'static str, max_bytes: usize) -> Option<String> {
@@ -98,6 +101,9 @@ pub(super) fn dead_letter(
     if let Some(text) = topic.as_deref().and_then(bad_topic) {
         letters.error("topic", text);
     }
+    if let Some(topic) = &topic {
+        letters.show("topic", topic.as_str());
+    }
     letters.finish();
     (topic, at, config)
 }
@@ -112,7 +118,7 @@ fn letter_config(letters: &Section<'_>) -> LetterConfig {
     let rounds = defaults::MAX_REPLAYS;
     let rounds = letters.count("max_replays", rounds, 1..=defaults::REPLAYS_BOUND);
     LetterConfig {
-        headers: letters.choice("headers", &PROFILES).unwrap_or_default(),
+        headers: letters.choice_or("headers", &PROFILES, Profile::default()),
         keep_closed: letters.duration(
             "keep_closed",
             defaults::KEEP_CLOSED,
@@ -137,5 +143,7 @@ pub(super) fn handler(section: &Section<'_>, base: &Path) -> PathBuf {
     } else if given.is_empty() {
         section.error("handler", "is empty; name the module's file");
     }
-    base.join(given)
+    let handler = base.join(given);
+    section.show("handler", handler.display().to_string());
+    handler
 }

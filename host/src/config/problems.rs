@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use super::shown::Shown;
+
 /// Where a value was written. Sorted as problems are printed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Place {
@@ -83,6 +85,7 @@ pub(super) struct Problems {
     errors: RefCell<Vec<Problem>>,
     warnings: RefCell<Vec<Problem>>,
     known: RefCell<BTreeSet<String>>,
+    shown: RefCell<Shown>,
     broken: Cell<bool>,
 }
 
@@ -100,6 +103,16 @@ impl Problems {
     /// Notes that the configuration has this key, whether or not the file gives it.
     pub(super) fn know(&self, key: String) {
         self.known.borrow_mut().insert(key);
+    }
+
+    /// Notes the value that holds for a key of a table such as `consumer.dedup.`
+    pub(super) fn show(&self, table: &str, key: &str, value: toml::Value) {
+        self.shown.borrow_mut().add(table, key, value);
+    }
+
+    /// Every key with the value that holds.
+    pub(super) fn shown(&self) -> toml::Table {
+        self.shown.borrow().tree()
     }
 
     /// Every key that was asked for, such as `consumer.dedup.ttl`.

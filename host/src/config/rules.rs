@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::PostgresConfig;
 use super::consumer::ReadConsumer;
 use super::problems::Problems;
 use super::section::Section;
+use super::{KafkaConfig, PostgresConfig};
 
 /// Checks what no consumer can check alone.
 pub(super) fn across(consumers: &[ReadConsumer], problems: &Problems) {
@@ -102,4 +102,25 @@ pub(super) fn locks(section: &Section<'_>, postgres: &PostgresConfig) {
         "lock_timeout ({lock:?}) must be shorter than statement_timeout ({statement:?}), or a wait for another transaction looks like the record's own fault; {word}"
     );
     section.error(key, text);
+}
+
+/// librdkafka's own default of `max.poll.interval.ms`, by which the group waits for members that rebalance.
+const POLL_INTERVAL: Duration = Duration::from_secs(300);
+
+/// The group gives a partition away once a member has taken longer than that to hand it over: a batch that is granted
+/// more is fenced and rolled back at its end. Heartbeats go on meanwhile, so sessions do not matter.
+pub(super) fn drains(consumers: &[ReadConsumer], kafka: &KafkaConfig, problems: &Problems) {
+    let given = kafka.librdkafka.get("max.poll.interval.ms");
+    let interval = given.and_then(|ms| ms.parse().ok());
+    let interval = interval.map_or(POLL_INTERVAL, Duration::from_millis);
+    for this in consumers
+        .iter()
+        .filter(|c| c.config.drain_timeout >= interval)
+    {
+        let text = format!(
+            "{}drain_timeout: {:?} is not shorter than max.poll.interval.ms ({interval:?}), after which the group gives a revoked partition away: a batch that takes so long is rolled back; lower drain_timeout or raise max.poll.interval.ms",
+            this.label, this.config.drain_timeout
+        );
+        problems.warn(&this.drain_at, text);
+    }
 }

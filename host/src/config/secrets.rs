@@ -1,9 +1,11 @@
 //! Secrets and pass-through options, and files that hold them. No error repeats a value.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use super::postgres_url::{self, PostgresUrl, Roots, Verify};
 use super::section::Section;
+use super::shown::SECRET;
 use super::tree::{Table, Value};
 
 /// How a connection URL looks, for errors.
@@ -11,49 +13,100 @@ const URL_EXAMPLE: &str = r#"write for example "postgresql://app@localhost/shop"
 
 /// `url`, or what the file named by `url_file` holds.
 pub(super) fn url(postgres: &Section<'_>, base: &Path) -> String {
-    let (url, file) = (postgres.text("url"), postgres.text("url_file"));
-    let (given, key) = match (url, file) {
-        (Some(_), Some(_)) => {
-            postgres.error("url_file", "given beside url; keep one of them");
-            return String::new();
+    let Some((given, key)) = secret(postgres, ("url", "url_file"), base) else {
+        if !postgres.has("url") && !postgres.has("url_file") {
+            let remedy = format!("{URL_EXAMPLE}, or url_file = \"PATH\"");
+            postgres.missing("url", &remedy);
         }
-        (Some(url), None) => (url, "url"),
-        (None, Some(file)) => match read_secret(base, &file) {
-            Ok(url) => (url, "url_file"),
-            Err(text) => {
-                postgres.error("url_file", text);
-                return String::new();
-            }
-        },
-        (None, None) => {
-            if !postgres.has("url_file") {
-                let remedy = format!("{URL_EXAMPLE}, or url_file = \"PATH\"");
-                postgres.missing("url", &remedy);
-            }
-            return String::new();
-        }
+        return String::new();
     };
-    check_url(postgres, key, &given);
+    match PostgresUrl::parse(&given, base) {
+        Ok(url) => {
+            readable(postgres, key, &url);
+            if let Some(text) = url.warning {
+                postgres.warn(key, text);
+            }
+            postgres.show("url", postgres_url::without_password(&given));
+        }
+        Err(error) => postgres.error(key, error.to_string()),
+    }
     given
 }
 
-fn check_url(postgres: &Section<'_>, key: &str, url: &str) {
-    let tls = [
-        "sslmode=verify-ca",
-        "sslmode=verify-full",
-        "sslmode=require",
-    ];
-    if tls.iter().any(|mode| url.contains(mode)) {
-        let text = "asks for TLS (sslmode), which this version cannot do; use sslmode=disable, over a network that you trust or a local TLS proxy";
-        return postgres.error(key, text);
+/// `password`, or what the file named by `password_file` holds, for a URL without one.
+pub(super) fn password(postgres: &Section<'_>, url: &str, base: &Path) -> Option<String> {
+    let (given, key) = secret(postgres, ("password", "password_file"), base)?;
+    postgres.show("password", given.as_str());
+    if postgres_url::has_password(url) {
+        postgres.error(key, "given beside the URL's own password; keep one of them");
     }
-    let Ok(parsed) = url.parse::<tokio_postgres::Config>() else {
-        let text = "is not a PostgreSQL URL (special characters of a password are percent-encoded)";
-        return postgres.error(key, format!("{text}; {URL_EXAMPLE}"));
+    Some(given)
+}
+
+/// A secret, given in the file or by the file that holds it, and the key that gave it.
+fn secret(
+    section: &Section<'_>,
+    (plain, in_file): (&'static str, &'static str),
+    base: &Path,
+) -> Option<(String, &'static str)> {
+    let (given, file) = (section.secret(plain), section.secret(in_file));
+    match (given, file) {
+        (Some(_), Some(_)) => {
+            section.error(in_file, format!("given beside {plain}; keep one of them"));
+            None
+        }
+        (Some(given), None) => Some((given, plain)),
+        (None, Some(file)) => match read_secret(base, &file) {
+            Ok(held) => Some((held, in_file)),
+            Err(text) => {
+                section.error(in_file, text);
+                None
+            }
+        },
+        (None, None) => None,
+    }
+}
+
+/// Files that the URL names are there; what they hold is found out when they are used.
+fn readable(postgres: &Section<'_>, key: &str, url: &PostgresUrl) {
+    let Some(tls) = &url.tls else {
+        return;
     };
-    if parsed.get_hosts().is_empty() && parsed.get_hostaddrs().is_empty() {
-        postgres.error(key, format!("names no host; {URL_EXAMPLE}"));
+    let roots = match &tls.verify {
+        Verify::Chain(Roots::File(file)) | Verify::Name(Roots::File(file)) => Some(file),
+        _ => None,
+    };
+    let own = tls.identity.as_ref();
+    let files = [
+        ("sslrootcert", roots),
+        ("sslcert", own.map(|own| &own.certificate)),
+        ("sslkey", own.map(|own| &own.key)),
+    ];
+    for (name, file) in files {
+        if let Some(file) = file
+            && let Err(error) = std::fs::File::open(file)
+        {
+            let file = file.display();
+            postgres.error(key, format!("{name}: {file} cannot be read: {error}"));
+        }
     }
+}
+
+/// Whether an option's or a setting's value is nobody's business.
+pub(super) fn is_secret(name: &str) -> bool {
+    const WORDS: [&str; 8] = [
+        "password",
+        "passwd",
+        "secret",
+        "token",
+        "credential",
+        "key.pem",
+        "oauthbearer.config",
+        "jaas",
+    ];
+    let name = name.to_lowercase();
+    let names_a_file = name.ends_with("_file") || name.ends_with(".file");
+    !names_a_file && WORDS.iter().any(|word| name.contains(word))
 }
 
 /// `[kafka.librdkafka]`: names as librdkafka spells them, quoted or dotted. `"NAME_file"` names a file that
@@ -65,6 +118,7 @@ pub(super) fn pass_through(options: &Section<'_>, base: &Path) -> BTreeMap<Strin
         .filter(|name| file_of(name).is_some())
         .cloned()
         .collect();
+    let mut from_files = BTreeSet::new();
     for name in files {
         let (Some(path), Some(plain)) = (flat.remove(&name), file_of(&name)) else {
             continue;
@@ -74,9 +128,20 @@ pub(super) fn pass_through(options: &Section<'_>, base: &Path) -> BTreeMap<Strin
             continue;
         }
         match read_secret(base, &path) {
-            Ok(value) => drop(flat.insert(plain, value)),
+            Ok(value) => drop(flat.insert(plain.clone(), value)),
             Err(text) => options.error(&name, text),
         }
+        from_files.insert(plain);
+    }
+    for (name, value) in &mut flat {
+        if name.ends_with(".location") && !["", "probe"].contains(&value.as_str()) {
+            // Relative to the configuration file, as every path in it.
+            *value = base.join(&*value).to_string_lossy().into_owned();
+        }
+    }
+    for (name, value) in &flat {
+        let held = from_files.contains(name);
+        options.show(name, if held { SECRET } else { value.as_str() });
     }
     flat
 }

@@ -7,6 +7,8 @@ use std::time::Duration;
 use tidegate_core::ttl::parse_duration;
 
 use super::problems::{Place, Problems};
+use super::secrets::is_secret;
+use super::shown::{self, SECRET};
 use super::tree::{Node, Table, Value};
 use super::units::{nearest, parse_size, show_size};
 
@@ -122,6 +124,15 @@ impl<'a> Section<'a> {
         self.problems.warn(&self.place(key), text);
     }
 
+    /// Notes the value that holds for `key`, for `config show`; a secret's is left out.
+    pub(super) fn show(&self, key: &str, value: impl Into<toml::Value>) {
+        let value = match is_secret(key) {
+            true => SECRET.into(),
+            false => value.into(),
+        };
+        self.problems.show(&self.schema, key, value);
+    }
+
     /// Reports the keys that nobody asked for.
     pub(super) fn finish(self) {
         // A key may have been asked for more than once.
@@ -144,12 +155,24 @@ impl<'a> Section<'a> {
     /// A string.
     pub(super) fn text(&self, key: &'static str) -> Option<String> {
         match &self.node(key)?.value {
-            Value::Text(text) => Some(text.clone()),
+            Value::Text(text) => {
+                self.show(key, text.as_str());
+                Some(text.clone())
+            }
             other => {
-                self.error(
-                    key,
-                    format!("must be text in quotes, not {}", other.describe()),
-                );
+                let shown = other.describe();
+                self.error(key, format!("must be text in quotes, not {shown}"));
+                None
+            }
+        }
+    }
+
+    /// A string that is not shown, nor is what stands in its place.
+    pub(super) fn secret(&self, key: &'static str) -> Option<String> {
+        match &self.node(key)?.value {
+            Value::Text(text) => Some(text.clone()),
+            _ => {
+                self.error(key, "must be text in quotes");
                 None
             }
         }
@@ -173,6 +196,7 @@ impl<'a> Section<'a> {
                 }
             }
         }
+        self.show(key, texts.clone());
         Some(texts)
     }
 
@@ -190,8 +214,33 @@ impl<'a> Section<'a> {
         found.map(|(_, value)| *value)
     }
 
+    /// One of a few words, or the default, which is one of them.
+    pub(super) fn choice_or<T: Copy + PartialEq>(
+        &self,
+        key: &'static str,
+        words: &[(&str, T)],
+        default: T,
+    ) -> T {
+        let chosen = self.choice(key, words).unwrap_or(default);
+        if let Some((word, _)) = words.iter().find(|(_, value)| *value == chosen) {
+            self.show(key, *word);
+        }
+        chosen
+    }
+
     /// A duration within `range`, or the default.
     pub(super) fn duration(
+        &self,
+        key: &'static str,
+        default: Duration,
+        range: RangeInclusive<Duration>,
+    ) -> Duration {
+        let duration = self.read_duration(key, default, range);
+        self.show(key, shown::duration(duration));
+        duration
+    }
+
+    fn read_duration(
         &self,
         key: &'static str,
         default: Duration,
@@ -233,6 +282,12 @@ impl<'a> Section<'a> {
         default: usize,
         range: RangeInclusive<usize>,
     ) -> usize {
+        let size = self.read_size(key, default, range);
+        self.show(key, shown::size(size));
+        size
+    }
+
+    fn read_size(&self, key: &'static str, default: usize, range: RangeInclusive<usize>) -> usize {
         let Some(node) = self.node(key) else {
             return default;
         };
@@ -261,6 +316,12 @@ impl<'a> Section<'a> {
 
     /// A share: above 0, at most 1.
     pub(super) fn share(&self, key: &'static str, default: f64) -> f64 {
+        let share = self.read_share(key, default);
+        self.show(key, share);
+        share
+    }
+
+    fn read_share(&self, key: &'static str, default: f64) -> f64 {
         let Some(node) = self.node(key) else {
             return default;
         };
@@ -286,6 +347,12 @@ impl<'a> Section<'a> {
         default: usize,
         range: RangeInclusive<usize>,
     ) -> usize {
+        let count = self.read_count(key, default, range);
+        self.show(key, shown::count(count));
+        count
+    }
+
+    fn read_count(&self, key: &'static str, default: usize, range: RangeInclusive<usize>) -> usize {
         let Some(node) = self.node(key) else {
             return default;
         };

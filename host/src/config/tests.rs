@@ -108,6 +108,7 @@ fn a_minimal_file_has_every_default() {
     let config = load(MINIMAL).unwrap();
     assert_eq!(config.postgres.max_connections, 16);
     assert_eq!(config.shutdown_timeout, Duration::from_secs(25));
+    assert_eq!(config.http, Some(([127, 0, 0, 1], 9464).into()));
     assert_eq!(config.module_cache, Path::new("/etc/tg/.tidegate/cache"));
     let consumer = &config.consumers[0];
     assert_eq!(consumer.group, "billing");
@@ -170,6 +171,81 @@ fn the_reference_holds_every_key_and_its_default() {
         given.postgres.prune_interval,
         defaults.postgres.prune_interval
     );
+}
+
+/// What `config show` prints is a configuration that means the same.
+#[test]
+fn what_is_shown_is_every_key_and_means_the_same() {
+    let more =
+        "dedup = \"off\"\n[consumer.settings]\nrate = 2\n[consumer.queue]\nmax_bytes = 9000001";
+    for text in [REFERENCE, MINIMAL, &format!("{MINIMAL}{more}")] {
+        let config = load(text).unwrap();
+        let again = load(&toml::to_string_pretty(&config.shown).unwrap()).unwrap();
+        assert_eq!(format!("{config:?}"), format!("{again:?}"));
+    }
+    let problems = Problems::default();
+    let env = Environment::default();
+    let shown = read(MINIMAL, Path::new(PATH), env, check_options, &problems).shown;
+    let optional = [
+        "url_file",
+        "password",
+        "password_file",
+        "ttl_from",
+        "max_attempts",
+        "librdkafka",
+        "settings",
+    ];
+    for key in problems.known() {
+        let mut path = key.split('.');
+        let mut at = shown.get(path.next().unwrap()).cloned();
+        if let Some(toml::Value::Array(consumers)) = &at {
+            at = consumers.first().cloned();
+        }
+        let at = path.try_fold(at.unwrap_or(false.into()), |at, name| at.get(name).cloned());
+        let expected = !optional
+            .iter()
+            .any(|name| key.ends_with(&format!(".{name}")));
+        assert_eq!(at.is_some_and(|at| at != false.into()), expected, "{key}");
+    }
+}
+
+#[test]
+fn what_is_shown_holds_no_secret() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("secret"), "geheim\n").unwrap();
+    let file = dir.path().join("secret").display().to_string();
+    let text = MINIMAL.replace("app@localhost", "app:geheim@localhost");
+    let text = format!(
+        "{text}[consumer.settings]\napi_token = \"geheim\"\n[kafka.librdkafka]\n\"sasl.password\" = \"geheim\"\n\
+         \"ssl.key.pem\" = \"geheim\"\n\"client.rack_file\" = {file:?}\n"
+    );
+    let shown = toml::to_string_pretty(&load(&text).unwrap().shown).unwrap();
+    assert!(!shown.contains("geheim"), "{shown}");
+    assert_eq!(shown.matches("(secret)").count(), 4, "{shown}");
+    let text = MINIMAL.replace(
+        "[[consumer]]",
+        &format!("password_file = {file:?}\n[[consumer]]"),
+    );
+    let config = load(&text).unwrap();
+    assert_eq!(config.postgres.password.as_deref(), Some("geheim"));
+    let shown = toml::to_string_pretty(&config.shown).unwrap();
+    assert!(shown.contains("password = \"(secret)\""), "{shown}");
+    assert!(!format!("{config:?}{shown}").contains("geheim"));
+    let both = text.replace("app@localhost", "app:x@localhost");
+    assert!(load(&both).unwrap_err()[0].contains("password_file: given beside the URL's"));
+}
+
+#[test]
+fn files_for_tls_must_be_there() {
+    let text = MINIMAL.replace("/shop", "/shop?sslmode=verify-full&sslrootcert=ca.pem");
+    let errors = load(&text).unwrap_err();
+    assert!(
+        errors[0].starts_with("5: postgres.url: sslrootcert: /etc/tg/ca.pem cannot be read"),
+        "{errors:#?}"
+    );
+    let text = MINIMAL.replace("localhost/shop", "db/shop");
+    let warnings = load(&text).unwrap().warnings;
+    assert!(warnings[0].contains("postgres.url: the connection is encrypted only where"));
 }
 
 /// Whether `consumer.dedup.ttl` stands in the reference, as a key under its table or as a table.
@@ -374,6 +450,8 @@ fn off_and_lists_are_read() {
     let config = load(&format!("{MINIMAL}dedup = \"off\"\ndead_letter = \"off\"")).unwrap();
     assert!(!config.consumers[0].dedup.enabled);
     assert_eq!(config.consumers[0].dead_letter_topic, None);
+    let warned = &config.warnings[0];
+    assert!(warned.starts_with("/etc/tg/tidegate.toml:10: ") && warned.contains("runs again"));
     let more = "[consumer.dedup]\nid = [\"key\", \"json:/version\"]\nttl_from = \"json:/ttl\"";
     let dedup = load(&format!("{MINIMAL}{more}"))
         .unwrap()
@@ -395,6 +473,25 @@ fn doubtful_ids_are_warned_of() {
         let warning = &config.warnings[0];
         assert!(warning.starts_with("/etc/tg/tidegate.toml:11: ") && warning.contains(word));
     }
+}
+
+#[test]
+fn a_drain_that_outlasts_the_rebalance_is_warned_of() {
+    let of = |ms: &str, drain: &str| {
+        let kafka = format!("[kafka]\nlibrdkafka.\"max.poll.interval.ms\" = \"{ms}\"\n");
+        let text = MINIMAL.replace("[kafka]\n", &kafka);
+        load(&format!("{text}drain_timeout = \"{drain}\""))
+            .unwrap()
+            .warnings
+    };
+    assert_eq!(of("300000", "10s"), Vec::<String>::new());
+    assert_eq!(of("10001", "10s"), Vec::<String>::new());
+    let warned = of("10000", "10s");
+    assert!(
+        warned[0].contains("drain_timeout: 10s is not shorter"),
+        "{warned:?}"
+    );
+    assert_eq!(load(MINIMAL).unwrap().warnings, Vec::<String>::new());
 }
 
 #[test]
@@ -430,5 +527,29 @@ fn nonsense_never_panics() {
         "\0",
     ] {
         assert!(load(text).is_err(), "{text:?}");
+    }
+}
+
+#[test]
+fn metrics_are_served_at_an_address_or_not_at_all() {
+    let http = |value: &str| {
+        load(&format!("[host]\nhttp = {value:?}\n{MINIMAL}")).map(|config| config.http)
+    };
+    assert_eq!(http("off").unwrap(), None);
+    assert_eq!(http("0.0.0.0:80").unwrap(), Some(([0, 0, 0, 0], 80).into()));
+    assert_eq!(http("[::1]:0").unwrap().unwrap().port(), 0);
+    for bad in [
+        "",
+        "on",
+        "localhost:9464",
+        "9464",
+        "127.0.0.1",
+        "127.0.0.1:99999",
+    ] {
+        let errors = http(bad).unwrap_err();
+        assert!(
+            errors.len() == 1 && errors[0].starts_with("2: host.http: "),
+            "{errors:?}"
+        );
     }
 }

@@ -37,6 +37,12 @@ pub(super) fn not_ready(host: &Live) -> Vec<String> {
                 "consumer {name:?}: it is no member of group {group:?} now"
             ));
         }
+        if let Some(why) = shared.kafka.refused() {
+            let name = &shared.name;
+            problems.push(format!(
+                "consumer {name:?}: Kafka does not let it in: {why}"
+            ));
+        }
         problems.extend(stopped(shared));
     }
     problems

@@ -1,4 +1,4 @@
-//! The progress row at assignment: registering, taking and holding the token, placing N, acknowledging C, adopting.
+//! The progress row at assignment: registering, taking and holding the token, placing N, acknowledging C.
 //!
 //! None of these touches `begun` and `sealed`, so the seal lets them pass.
 
@@ -55,18 +55,6 @@ UPDATE tidegate.progress SET committed = $5, updated_at = now()
 const HOLDS: &str = "
 SELECT partition FROM tidegate.progress
  WHERE consumer_name = $1 AND topic = $2 AND partition = $3 AND owner = $4";
-
-const ADOPT: &str = r#"
-INSERT INTO tidegate.progress AS p (consumer_name, topic, partition, "group", cluster_id, next_offset, committed)
-VALUES ($1, $2, $3, $4, $5, $6, $7)
-ON CONFLICT (consumer_name, topic, partition) DO UPDATE
-   SET "group" = excluded."group", cluster_id = excluded.cluster_id, owner = NULL,
-       next_offset = excluded.next_offset, committed = excluded.committed, last_offset = NULL,
-       last_timestamp_ms = NULL, last_event_id = NULL, log_epoch = p.log_epoch + 1,
-       owner_host = NULL, unclean_at = NULL, unclean_ends = 0,
-       marked_offset = NULL, marked_by = NULL, marked_deaths = '{}',
-       failing_offset = NULL, failing_attempts = NULL, failing_ms = NULL, failing_since = NULL,
-       updated_at = now()"#;
 
 impl Inbox {
     /// The partitions of a topic that a consumer has a progress row for.
@@ -162,29 +150,6 @@ impl Inbox {
         let params: [super::SqlParam<'_>; 4] =
             [&key.consumer, &topic, &key.source.partition, &owner];
         Ok(!self.read(HOLDS, &params).await?.is_empty())
-    }
-
-    /// Gives the row to a group and a log anew: N and C as given, no owner, no last record. Whoever owned it is
-    /// fenced. The log's epoch is raised: from now on no record is the same as one from before, so none is taken for a
-    /// redelivery of it and none shares its letter.
-    pub async fn adopt(
-        &self,
-        key: &ProgressKey,
-        group: &str,
-        cluster_id: &str,
-        (next, committed): (i64, Option<i64>),
-    ) -> Result<(), Failure> {
-        let topic = key.source.topic.as_ref();
-        let params: [super::SqlParam<'_>; 7] = [
-            &key.consumer,
-            &topic,
-            &key.source.partition,
-            &group,
-            &cluster_id,
-            &next,
-            &committed,
-        ];
-        Self::write(&self.service, ADOPT, &params).await.map(drop)
     }
 }
 

@@ -17,7 +17,8 @@ use super::SqlParam;
 use super::error::{InboxError, MESSAGE_BYTES, chain, failure_of, no_standby, overdue};
 use super::settings::{Settings, WATCH_CLIENT};
 use super::statements::Statements;
-use super::wire::{Address, Pipeline, addresses, wire};
+use super::tls::{self, NotSecured};
+use super::wire::{Address, Pipeline, Socket, addresses, wire};
 
 /// A future that has been sent on its way.
 pub(crate) type Sent<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -48,6 +49,8 @@ pub(crate) struct Dialled {
 enum NotOpened {
     #[error("cannot connect: {0}")]
     Socket(#[from] std::io::Error),
+    #[error("{0}")]
+    Tls(String),
     #[error(transparent)]
     Driver(#[from] tokio_postgres::Error),
     #[error("no address of the server is known")]
@@ -108,7 +111,7 @@ impl Connection {
 
     /// The task drives the connection to its end. Notices are dropped: they may hold values.
     async fn dial_one(settings: &Settings, address: Address) -> Result<Dialled, NotOpened> {
-        let (wire, pipeline) = wire(address.open(&settings.driver).await?);
+        let (wire, pipeline) = wire(open(settings, &address).await?);
         let (client, mut driver) = settings.driver.connect_raw(wire, NoTls).await?;
         let driver = tokio::spawn(async move {
             while let Some(Ok(_)) = std::future::poll_fn(|cx| driver.poll_message(cx)).await {}
@@ -135,7 +138,7 @@ impl Connection {
     /// Asks the server to cancel what it runs for this connection.
     pub(crate) async fn cancel(&self) {
         let token: CancelToken = self.client.cancel_token();
-        if let Ok(socket) = self.address.open(&self.settings.driver).await {
+        if let Ok(socket) = open(&self.settings, &self.address).await {
             token.cancel_query_raw(socket, NoTls).await.ok();
         }
     }
@@ -219,6 +222,24 @@ impl Dialled {
     }
 }
 
+/// Connects, and protects the way as the URL asks for it.
+async fn open(settings: &Settings, address: &Address) -> Result<Socket, NotOpened> {
+    let socket = address.open(&settings.driver).await?;
+    match (&settings.tls, address.name()) {
+        (Some(tls), Some(host)) => Ok(tls::secure(socket, host, tls).await?),
+        _ => Ok(socket),
+    }
+}
+
+impl From<NotSecured> for NotOpened {
+    fn from(error: NotSecured) -> Self {
+        match error {
+            NotSecured::Socket(error) => Self::Socket(error),
+            NotSecured::Refused(text) => Self::Tls(text),
+        }
+    }
+}
+
 async fn in_time<T>(
     settings: &Settings,
     work: impl Future<Output = Result<T, NotOpened>>,
@@ -234,6 +255,9 @@ fn not_opened(settings: &Settings, error: &NotOpened) -> InboxError {
         NotOpened::Driver(error) => error.as_db_error(),
         _ => None,
     };
+    if let NotOpened::Tls(words) = error {
+        return InboxError::Tls(format!("TLS with {} fails: {words}", settings.place));
+    }
     let words = db.map_or_else(|| chain(error), |db| bounded(db.message(), MESSAGE_BYTES));
     match db.map(|db| db.code().code()) {
         Some(code) if is_for_good(code) => no_access(settings, code, &words),
@@ -258,7 +282,7 @@ fn no_access(settings: &Settings, sqlstate: &str, words: &str) -> InboxError {
     InboxError::Refused {
         sqlstate: sqlstate.to_owned(),
         message: format!(
-            "user \"{user}\" cannot connect to {place}: {words}; check user, password and database in postgres.url, and the server's pg_hba.conf"
+            "user \"{user}\" cannot connect to {place}: {words}; check user, password and database in postgres.url (or postgres.password_file), and the server's pg_hba.conf"
         ),
     }
 }

@@ -37,7 +37,7 @@ UPDATE tidegate.progress
 const RELEASE: &str = "
 UPDATE tidegate.progress
    SET owner = NULL, owner_host = NULL, marked_by = NULL, committed = coalesce($5, committed), updated_at = now()
- WHERE consumer_name = $1 AND topic = $2 AND partition = $3 AND owner = $4 RETURNING 1";
+ WHERE consumer_name = $1 AND topic = $2 AND partition = $3 AND owner = $4 RETURNING next_offset";
 
 impl Inbox {
     /// Writes down that a record failed, while the token is ours.
@@ -90,13 +90,14 @@ impl Inbox {
         Self::write(&self.service, ACQUIT, &params).await.map(drop)
     }
 
-    /// Gives the token back in good order, and writes C down where one is given.
+    /// Gives the token back in good order, and writes C down where one is given. Answers N; none if the token was
+    /// not ours any more.
     pub async fn release(
         &self,
         key: &ProgressKey,
         owner: Uuid,
         committed: Option<i64>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<i64>, Failure> {
         let (topic, owner) = (key.source.topic.as_ref(), Param::uuid(owner));
         let params: [SqlParam<'_>; 5] = [
             &key.consumer,
@@ -105,6 +106,7 @@ impl Inbox {
             &owner,
             &committed,
         ];
-        Self::write(&self.batches, RELEASE, &params).await.map(drop)
+        let rows = Self::write(&self.batches, RELEASE, &params).await?;
+        Ok(rows.first().map(|row| row.get(0)))
     }
 }

@@ -4,22 +4,22 @@ use tidegate_core::failure::Failure;
 use tidegate_core::text::bounded;
 
 use super::refused::Refused;
+use crate::config::UrlError;
 
 /// Why the database could not be used, outside of a batch.
 #[derive(Debug, thiserror::Error)]
 pub enum InboxError {
     /// The URL cannot be read. Its text is a secret and stays out.
+    #[error("postgres.url {0}")]
+    Url(#[from] UrlError),
+    /// The URL's lists do not fit.
     #[error(
-        "postgres.url cannot be read: write postgresql://user@host:port/database, special characters of a \
-         password percent-encoded"
+        "postgres.url names hosts, addresses and ports of different number: give each host its own, or one port"
     )]
-    Url,
-    /// The URL asks for TLS.
-    #[error(
-        "postgres.url asks for TLS (sslmode), which this version cannot do: use sslmode=disable, over a network \
-         that you trust or a local TLS proxy"
-    )]
-    Tls,
+    Servers,
+    /// TLS with the server cannot be had as the URL asks for it. Waiting does not help.
+    #[error("{0}")]
+    Tls(String),
     /// `max_connections` is zero.
     #[error("postgres.max_connections is 0: at least 1 connection is needed")]
     NoConnections,

@@ -6,6 +6,7 @@ use tokio_postgres::Row;
 
 use super::Inbox;
 use super::assignment::key;
+use super::control::ALIVE;
 
 const FIND: &str = r#"
 SELECT consumer_name, topic, partition, scope, event_id, "offset", outcome, replaced, processed_at::text,
@@ -13,10 +14,18 @@ SELECT consumer_name, topic, partition, scope, event_id, "offset", outcome, repl
   FROM tidegate.processed_events WHERE event_id = $1
  ORDER BY consumer_name, scope LIMIT 1000"#;
 
+/// The owner's label is there while its host is seen.
 const PROGRESS: &str = r#"
-SELECT consumer_name, topic, partition, "group", cluster_id, encode(uuid_send(owner), 'hex'), next_offset, committed,
-       last_offset, updated_at::text, done, skipped, rejected, redelivered, republished, taken_over
-  FROM tidegate.progress ORDER BY consumer_name, topic, partition"#;
+SELECT p.consumer_name, p.topic, p.partition, p."group", p.cluster_id, encode(uuid_send(p.owner), 'hex'),
+       p.next_offset, p.committed, p.last_offset, p.updated_at::text, p.done, p.skipped, p.rejected, p.redelivered,
+       p.republished, p.taken_over, p.log_epoch, h.label,
+       CASE WHEN p.failing_offset >= p.next_offset THEN p.failing_offset END,
+       CASE WHEN p.failing_offset >= p.next_offset THEN p.failing_attempts END
+  FROM tidegate.progress p
+  LEFT JOIN tidegate.hosts h
+    ON h.consumer_name = p.consumer_name AND h.host = p.owner_host
+   AND h.seen_at > now() - $1::bigint * interval '1 millisecond'
+ ORDER BY p.consumer_name, p.topic, p.partition"#;
 
 /// A row of the inbox, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,8 +61,12 @@ pub struct ProgressRow {
     pub group: String,
     /// The Kafka cluster.
     pub cluster_id: String,
+    /// The log's epoch.
+    pub log_epoch: i32,
     /// The owner's token, in hexadecimal.
     pub owner: Option<String>,
+    /// The host that owns it, while it is alive.
+    pub owner_host: Option<String>,
     /// N.
     pub next_offset: i64,
     /// C.
@@ -62,6 +75,8 @@ pub struct ProgressRow {
     pub last_offset: Option<i64>,
     /// When the row last changed, in UTC.
     pub updated_at: String,
+    /// The record that failed last and is tried again: offset and attempts.
+    pub failing: Option<(i64, i32)>,
     /// The counters.
     pub counts: Counts,
 }
@@ -82,8 +97,9 @@ impl Inbox {
 
     /// All progress rows.
     pub async fn progress_rows(&self) -> Result<Vec<ProgressRow>, Failure> {
+        let alive = i64::try_from(ALIVE.as_millis()).unwrap_or(i64::MAX);
         Ok(self
-            .read(PROGRESS, &[])
+            .read(PROGRESS, &[&alive])
             .await?
             .iter()
             .map(progress_row)
@@ -119,11 +135,14 @@ fn progress_row(row: &Row) -> ProgressRow {
         key: key(row.get(0), row.get(1), row.get(2)),
         group: row.get(3),
         cluster_id: row.get(4),
+        log_epoch: row.get(16),
         owner: row.get(5),
+        owner_host: row.get(17),
         next_offset: row.get(6),
         committed: row.get(7),
         last_offset: row.get(8),
         updated_at: row.get(9),
+        failing: row.get::<_, Option<i64>>(18).zip(row.get(19)),
         counts,
     }
 }

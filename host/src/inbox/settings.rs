@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
+use tokio_postgres::config::{Host, TargetSessionAttrs};
 
 use super::error::InboxError;
+use super::tls;
 use super::wire::is_consistent;
 use crate::config::PostgresConfig;
+use crate::config::postgres_url::{PostgresUrl, Tls};
 
 /// How much longer than the server's own time-out the host waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -14,6 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What every connection is opened with.
 pub(crate) struct Settings {
     pub(crate) driver: tokio_postgres::Config,
+    /// What protects the way there; none for plain text.
+    pub(crate) tls: Option<Tls>,
     /// Host, port and database, for messages; never the password.
     pub(crate) place: String,
     /// Who connects.
@@ -30,7 +34,18 @@ pub(crate) struct Settings {
 
 impl Settings {
     pub(crate) fn new(config: &PostgresConfig) -> Result<Self, InboxError> {
-        let mut driver = parse(&config.url)?;
+        let PostgresUrl {
+            mut driver, tls, ..
+        } = PostgresUrl::parse(&config.url, &config.directory)?;
+        if !is_consistent(&driver) {
+            return Err(InboxError::Servers);
+        }
+        if let Some(tls) = &tls {
+            tls::check(tls).map_err(InboxError::Tls)?;
+        }
+        if let Some(password) = &config.password {
+            driver.password(password);
+        }
         driver
             .application_name("tidegate")
             .connect_timeout(config.connect_timeout)
@@ -50,28 +65,9 @@ impl Settings {
             patience: config.statement_timeout + PATIENCE,
             lock_timeout: config.lock_timeout,
             session: session(config),
+            tls,
             driver,
         })
-    }
-}
-
-fn parse(url: &str) -> Result<tokio_postgres::Config, InboxError> {
-    if ["sslmode=verify-ca", "sslmode=verify-full"]
-        .iter()
-        .any(|mode| url.contains(mode))
-    {
-        return Err(InboxError::Tls);
-    }
-    let driver = url
-        .parse::<tokio_postgres::Config>()
-        .map_err(|_| InboxError::Url)?;
-    match driver.get_ssl_mode() {
-        SslMode::Require => Err(InboxError::Tls),
-        _ if driver.get_hosts().is_empty() && driver.get_hostaddrs().is_empty() => {
-            Err(InboxError::Url)
-        }
-        _ if !is_consistent(&driver) => Err(InboxError::Url),
-        _ => Ok(driver),
     }
 }
 
@@ -143,24 +139,3 @@ fn session(config: &PostgresConfig) -> String {
 
 /// Lets the server notice within a second that the host is gone. Not every platform can: it may be refused.
 pub(crate) const WATCH_CLIENT: &str = "SET client_connection_check_interval = '1s'";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tls_is_refused_and_no_password_shows() {
-        assert!(matches!(
-            parse("postgresql://a:s3cret@h/db?sslmode=require"),
-            Err(InboxError::Tls)
-        ));
-        assert!(matches!(
-            parse("postgresql://h/db?sslmode=verify-full"),
-            Err(InboxError::Tls)
-        ));
-        let error = parse("postgresql://a:s3cret@h:port/db").expect_err("not a port");
-        assert!(!format!("{error} {error:?}").contains("cret"));
-        let driver = parse("postgresql://a:s3cret@h:6000/db").expect("a good URL");
-        assert_eq!(place(&driver), "h:6000/db");
-    }
-}

@@ -20,11 +20,10 @@ use std::task::{Context, Poll, Waker, ready};
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-pub(crate) use dial::{Address, addresses, is_consistent};
+pub(crate) use dial::{Address, Socket, addresses, is_consistent};
 pub(crate) use inbound::Answer;
 pub(crate) use pipeline::Pipeline;
 
-use dial::Socket;
 use inbound::{Asked, Inbound};
 use outbound::Outbound;
 

@@ -29,6 +29,11 @@ pub struct Consumer {
 }
 
 impl Consumer {
+    /// Why brokers do not let this client in (TLS, SASL), if that is so now: it is not ready then, whatever it holds.
+    pub fn refused(&self) -> Option<String> {
+        self.pulse.trouble.current(Instant::now())
+    }
+
     /// Starts fetching an assigned partition at `offset`, or starts anew one that is fetched already: the
     /// queue it had then ends.
     ///

@@ -6,14 +6,15 @@ use std::time::Instant;
 
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext};
-use rdkafka::error::KafkaError as Client;
+use rdkafka::error::{KafkaError as Client, RDKafkaErrorCode as Code};
 use rdkafka::types::RDKafkaRespErr;
 use rdkafka::{ClientContext, TopicPartitionList};
 use tidegate_core::record::TopicPartition;
 
-use super::names;
 use super::noise::Noise;
 use super::pulse::Pulse;
+use super::trouble::LastFailure;
+use super::{names, trouble};
 
 /// How librdkafka marks the line that says so.
 const SESSION_ENDED: &str = "SESSTMOUT";
@@ -84,8 +85,8 @@ impl ClientContext for Context {
 
     fn stats_raw(&self, _: &[u8]) {}
 
-    fn error(&self, _: Client, reason: &str) {
-        self.note(Signal::Error(reason.to_owned()));
+    fn error(&self, error: Client, reason: &str) {
+        self.note(Signal::Error(self.log.in_full(&error, reason)));
     }
 }
 
@@ -122,6 +123,7 @@ fn answer_at_once(client: &Member, assign: bool, consumer: &str) {
 pub(super) struct LibraryLog {
     owner: Arc<str>,
     noise: Noise,
+    last: LastFailure,
 }
 
 impl LibraryLog {
@@ -129,19 +131,36 @@ impl LibraryLog {
         Self {
             owner,
             noise: Noise::default(),
+            last: LastFailure::default(),
         }
     }
 
-    /// An error that passes by itself.
+    /// An error's words; of all brokers' being down, with why the last one was.
+    fn in_full(&self, error: &Client, reason: &str) -> String {
+        let last = self.last.text();
+        let last = last.filter(|_| error.rdkafka_error_code() == Some(Code::AllBrokersDown));
+        match last {
+            Some(last) => format!("{reason}, the last one so: {last}"),
+            None => reason.to_owned(),
+        }
+    }
+
+    /// An error that passes by itself, or once somebody has done what is to be done.
     pub(super) fn error(&self, error: &Client, reason: &str) {
-        let code = error.rdkafka_error_code().map(|code| format!("{code:?}"));
-        let facility = code.as_deref().unwrap_or("ERROR");
-        self.line(RDKafkaLogLevel::Warning, facility, reason);
+        let code = error.rdkafka_error_code();
+        let facility = code.map(|code| format!("{code:?}"));
+        let facility = facility.as_deref().unwrap_or("ERROR");
+        let mut text = self.in_full(error, reason);
+        if let Some(remedy) = code.and_then(trouble::remedy) {
+            text = format!("{text}; {remedy}");
+        }
+        self.line(RDKafkaLogLevel::Warning, facility, &text);
     }
 
     /// One line. librdkafka's errors are mostly a broker's absence, which it mends itself: warnings.
     pub(super) fn line(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
         let owner = &*self.owner;
+        self.last.keep(facility, message);
         let loud = matches!(
             level,
             RDKafkaLogLevel::Emerg

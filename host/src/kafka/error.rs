@@ -5,6 +5,8 @@ use std::time::Duration;
 use rdkafka::error::{KafkaError as Client, RDKafkaErrorCode as Code};
 use tidegate_core::record::TopicPartition;
 
+use super::trouble;
+
 /// An error of the Kafka adapter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KafkaError {
@@ -99,9 +101,13 @@ impl KafkaError {
     /// An error that answered `what`.
     pub(super) fn refused(what: impl Into<String>, error: &Client) -> Self {
         let code = error.rdkafka_error_code();
+        let to_do = code.and_then(|code| remedy(code).or(trouble::remedy(code)));
         KafkaError::Refused {
             what: what.into(),
-            reason: text(error),
+            reason: match to_do {
+                Some(to_do) => format!("{}; {to_do}", text(error)),
+                None => text(error),
+            },
             transient: code.is_none_or(|code| remedy(code).is_none() && !is_final(code)),
         }
     }
@@ -147,7 +153,7 @@ pub(super) fn remedy(code: Code) -> Option<&'static str> {
         Code::TopicAuthorizationFailed => Some("grant READ and DESCRIBE on the topic"),
         Code::GroupAuthorizationFailed => Some("grant READ on the group"),
         Code::ClusterAuthorizationFailed => Some("grant the rights on the cluster"),
-        Code::UnsupportedFeature | Code::UnsupportedVersion | Code::UnsupportedSASLMechanism => {
+        Code::UnsupportedFeature | Code::UnsupportedVersion => {
             Some("the broker is too old or set up otherwise; check [kafka.librdkafka]")
         }
         Code::InconsistentGroupProtocol => Some(

@@ -6,7 +6,7 @@ use rdkafka::error::{KafkaError as Client, RDKafkaErrorCode as Code};
 use tidegate_core::record::TopicPartition;
 
 use super::poll::Poller;
-use super::{GroupEvent, KafkaError, QueueEnd, blame, error};
+use super::{GroupEvent, KafkaError, QueueEnd, blame, error, missing, trouble};
 
 impl Poller {
     /// An error that a poll returned: fatal, about one partition, or gone by itself.
@@ -32,14 +32,30 @@ impl Poller {
     }
 
     fn passing(&self, code: Option<Code>, reason: &str) {
+        if missing::may_be_missing(code) {
+            self.missing.suspect();
+        }
+        let now = Instant::now();
+        let remedy = code.and_then(trouble::remedy);
+        if let Some(remedy) = remedy {
+            self.pulse.trouble.note(format!("{reason}; {remedy}"), now);
+        }
         let kind = format!("{code:?}");
-        if let Some(held_back) = self.noise.let_through(&kind, Instant::now()) {
-            let consumer = &*self.subscription.consumer;
-            tracing::warn!(
+        let Some(held_back) = self.noise.let_through(&kind, now) else {
+            return;
+        };
+        let consumer = &*self.subscription.consumer;
+        match remedy {
+            Some(remedy) => tracing::error!(
+                consumer,
+                held_back,
+                "Kafka does not let this client in: {reason}; {remedy}; the client goes on trying"
+            ),
+            None => tracing::warn!(
                 consumer,
                 held_back,
                 "Kafka: {reason}; the client goes on trying"
-            );
+            ),
         }
     }
 

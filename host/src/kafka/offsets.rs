@@ -1,6 +1,7 @@
 //! Questions about a group and its topics by somebody who is no member of it: the commands' view of Kafka.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rdkafka::config::{ClientConfig, RDKafkaLogLevel};
 use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext};
@@ -9,11 +10,18 @@ use rdkafka::{ClientContext, TopicPartitionList};
 use tidegate_core::record::TopicPartition;
 
 use super::answers::{self, ANSWER};
+use super::trouble::{self, LastFailure};
 use super::{KafkaError, names, options};
 use crate::config::KafkaConfig;
 
 /// The group that asks where no group matters. It is never joined.
-const ASKER: &str = "tidegate-questions";
+pub(super) const ASKER: &str = "tidegate-questions";
+
+/// How long is waited for a first answer before the client's errors are looked at.
+const GLANCE: Duration = Duration::from_millis(200);
+
+/// How long is listened to what the client has to say in between.
+const LISTEN: Duration = Duration::from_millis(50);
 
 /// Where a group and a log stand in a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,14 +37,16 @@ pub struct GroupOffset {
 }
 
 /// A client that subscribes to nothing.
-type Asker = BaseConsumer<Quiet>;
+pub(super) type Asker = BaseConsumer<Quiet>;
 
-/// What goes wrong is in the answer; librdkafka's own words are for whoever looks closer.
-struct Quiet;
+/// Keeps why a broker was lost last; librdkafka's own words are else for whoever looks closer.
+#[derive(Default)]
+pub(super) struct Quiet(LastFailure);
 
 impl ClientContext for Quiet {
     fn log(&self, _level: RDKafkaLogLevel, facility: &str, message: &str) {
         tracing::debug!(facility, message, "librdkafka");
+        self.0.keep(facility, message);
     }
 
     fn error(&self, error: Client, reason: &str) {
@@ -101,7 +111,7 @@ pub async fn cluster_id(kafka: &KafkaConfig) -> Result<String, KafkaError> {
 }
 
 /// Asks on a blocking thread, with a client of its own that subscribes to nothing.
-async fn ask<T: Send + 'static>(
+pub(super) async fn ask<T: Send + 'static>(
     kafka: &KafkaConfig,
     group: &str,
     what: String,
@@ -109,22 +119,62 @@ async fn ask<T: Send + 'static>(
 ) -> Result<T, KafkaError> {
     let options: ClientConfig = options::consumer(kafka, group, false);
     let owner = what.clone();
+    let asked = what.clone();
     let answer = tokio::task::spawn_blocking(move || {
         let client: Asker = options
-            .create_with_context(Quiet)
+            .create_with_context(Quiet::default())
             .map_err(|error| KafkaError::options(owner, &error))?;
-        Ok(question(&client))
+        reach(&client, &asked)?;
+        question(&client).map_err(|error| unanswered(&client, asked, &error))
     });
-    let answer = answer
-        .await
-        .map_err(|_| KafkaError::Closed(what.clone()))??;
-    answer.map_err(|error| match error.rdkafka_error_code() {
-        Some(code) if is_silence(code) => KafkaError::Timeout {
-            what,
-            after: ANSWER,
-        },
-        _ => KafkaError::refused(what, &error),
-    })
+    answer.await.map_err(|_| KafkaError::Closed(what))?
+}
+
+/// Waits for a first answer. A broker that will not have this client says why, and the client would try again and
+/// again: that is the answer then.
+fn reach(client: &Asker, what: &str) -> Result<(), KafkaError> {
+    let until = Instant::now() + ANSWER;
+    while client.client().fetch_cluster_id(GLANCE).is_none() {
+        while let Some(polled) = client.poll(LISTEN) {
+            let Err(error) = polled else {
+                continue;
+            };
+            let code = error.rdkafka_error_code();
+            let Some(remedy) = code.and_then(trouble::remedy) else {
+                continue;
+            };
+            let last = client.context().0.text();
+            let reason = last.unwrap_or_else(|| super::error::text(&error));
+            return Err(KafkaError::Refused {
+                what: what.to_owned(),
+                reason: format!("{reason}; {remedy}"),
+                transient: true,
+            });
+        }
+        if Instant::now() >= until {
+            return Err(silence(client, what));
+        }
+    }
+    Ok(())
+}
+
+fn unanswered(client: &Asker, what: String, error: &Client) -> KafkaError {
+    match error.rdkafka_error_code() {
+        Some(code) if is_silence(code) => silence(client, &what),
+        _ => KafkaError::refused(what, error),
+    }
+}
+
+/// No answer, with what was heard last instead.
+fn silence(client: &Asker, what: &str) -> KafkaError {
+    let what = match client.context().0.text() {
+        Some(last) => format!("{what}; last heard: {last}"),
+        None => what.to_owned(),
+    };
+    KafkaError::Timeout {
+        what,
+        after: ANSWER,
+    }
 }
 
 /// Whether an error means that no broker answered; librdkafka reports it once its patience ends.

@@ -122,6 +122,11 @@ pub(super) fn consumer(kafka: &KafkaConfig, group: &str, eof: bool) -> ClientCon
     config
 }
 
+/// A client that asks about settings.
+pub(super) fn admin(kafka: &KafkaConfig) -> ClientConfig {
+    client(kafka, &[("client.id", "tidegate")], &[])
+}
+
 /// The dead letters' producer.
 pub(super) fn producer(kafka: &KafkaConfig) -> ClientConfig {
     client(kafka, PRODUCER, PRODUCER_OWN)
@@ -129,7 +134,8 @@ pub(super) fn producer(kafka: &KafkaConfig) -> ClientConfig {
 
 fn client(kafka: &KafkaConfig, defaults: &[(&str, &str)], own: &[(&str, &str)]) -> ClientConfig {
     let mut config = ClientConfig::new();
-    config.set_log_level(RDKafkaLogLevel::Notice);
+    // What closed a connection is said no louder.
+    config.set_log_level(RDKafkaLogLevel::Info);
     for (name, value) in defaults {
         config.set(*name, *value);
     }

@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::consumer::Consumer;
 use super::context::{Context, Member, Signal};
+use super::missing::Missing;
 use super::noise::Noise;
 use super::nudge::Nudge;
 use super::partitions::{Delivery, Partitions};
@@ -80,7 +81,10 @@ pub(super) fn spawn(
         commits,
     };
     let nudge = Nudge::spawn(&name, Arc::downgrade(&client)).map_err(no_thread)?;
-    let poller = Poller::new(client, (receiver, events), subscription, (nudge, pulse));
+    let topics = subscription.topics.clone();
+    let missing = Missing::spawn(&name, topics, Arc::downgrade(&client)).map_err(no_thread)?;
+    let helpers = (nudge, missing, pulse);
+    let poller = Poller::new(client, (receiver, events), subscription, helpers);
     thread::Builder::new()
         .name(format!("kafka-{}", &*name))
         .spawn(move || guarded(poller))
@@ -118,6 +122,7 @@ pub(super) struct Poller {
     pub(super) busy_until: Instant,
     pub(super) noise: Noise,
     pub(super) nudge: Nudge,
+    pub(super) missing: Missing,
     pub(super) pulse: Arc<Pulse>,
 }
 
@@ -128,7 +133,7 @@ impl Poller {
         client: Arc<Member>,
         ends: Ends,
         subscription: Subscription,
-        (nudge, pulse): (Nudge, Arc<Pulse>),
+        (nudge, missing, pulse): (Nudge, Missing, Arc<Pulse>),
     ) -> Self {
         Self {
             client,
@@ -143,6 +148,7 @@ impl Poller {
             busy_until: Instant::now() + BUSY_FOR,
             noise: Noise::default(),
             nudge,
+            missing,
             pulse,
         }
     }

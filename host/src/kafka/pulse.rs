@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use super::trouble::Trouble;
+
 /// Written by the poll thread, read by whoever asks how it is.
 #[derive(Debug)]
 pub(super) struct Pulse {
@@ -10,6 +12,8 @@ pub(super) struct Pulse {
     /// Milliseconds since `base`.
     turned: AtomicU64,
     joined: AtomicBool,
+    /// Why brokers do not let the client in.
+    pub(super) trouble: Trouble,
 }
 
 impl Default for Pulse {
@@ -18,6 +22,7 @@ impl Default for Pulse {
             base: Instant::now(),
             turned: AtomicU64::new(0),
             joined: AtomicBool::new(false),
+            trouble: Trouble::default(),
         }
     }
 }

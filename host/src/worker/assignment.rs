@@ -55,11 +55,12 @@ impl From<Unready> for NotPlaced {
     }
 }
 
-/// Takes the token for `source` and finds where to resume.
+/// Makes `token` the owner's of `source` and finds where to resume.
 pub async fn take(
     shared: &Shared,
     kafka: &crate::config::KafkaConfig,
     source: &TopicPartition,
+    token: Uuid,
 ) -> Result<Placed, NotPlaced> {
     let cluster_id: Arc<str> = shared
         .kafka
@@ -68,7 +69,6 @@ pub async fn take(
         .map_err(Unready::from)?
         .into();
     register(shared, source, &cluster_id).await?;
-    let token = Uuid::new_v4();
     let row = shared
         .inbox
         .take_token(&shared.key(source), (token, shared.host.id))
@@ -98,12 +98,14 @@ pub async fn take(
                     cluster_id,
                     log_epoch,
                     next: resume.at,
-                    committed: facts.committed,
+                    committed: resume.acknowledged,
                     // A position that is written down anew begins anew.
                     failing: facts.row.as_ref().and_then(|row| row.failing),
                     ends: facts.row.as_ref().map(|row| row.ends).unwrap_or_default(),
                 };
-                return place(shared, source, resume, position).await;
+                let mut placed = place(shared, source, resume, position).await?;
+                placed.at_end = placed.position.next >= facts.high;
+                return Ok(placed);
             }
         }
     }
@@ -139,6 +141,7 @@ async fn place(
     Ok(Placed {
         source: source.clone(),
         position,
+        at_end: false,
     })
 }
 

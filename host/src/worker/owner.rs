@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use tidegate_core::partition::{Action, Event, Partition as State};
 use tidegate_core::record::TopicPartition;
 use tokio::sync::watch;
+use uuid::Uuid;
 
 use crate::config::KafkaConfig;
 use crate::kafka::KafkaError;
@@ -22,6 +23,8 @@ use crate::worker::shared::Shared;
 const FENCED: Duration = Duration::from_secs(4);
 /// How often a stopped partition is looked at again: an operator may have decided.
 const STOPPED: Duration = Duration::from_secs(5);
+/// How long giving a token back may take.
+const UNTAKE: Duration = Duration::from_secs(1);
 /// How often an answer that Kafka or PostgreSQL could not give is asked for again.
 const UNREADY: Duration = Duration::from_millis(500);
 
@@ -50,6 +53,7 @@ pub async fn own(
         source,
         hold,
         doing: Doing::Nothing,
+        token: None,
         batches: watch::channel(true).0,
         drained: None,
         pause: UNREADY,
@@ -65,6 +69,8 @@ struct Owner {
     source: TopicPartition,
     hold: watch::Receiver<Hold>,
     doing: Doing,
+    /// The last token that was taken, or may have been.
+    token: Option<Uuid>,
     /// Whether the partition may begin another batch.
     batches: watch::Sender<bool>,
     drained: Option<Box<Partition>>,
@@ -119,7 +125,11 @@ impl Owner {
             Action::BeginNoBatch => {
                 self.batches.send_replace(false);
             }
-            Action::CancelPosition | Action::AbandonBatch => self.doing = Doing::Nothing,
+            Action::CancelPosition => {
+                self.doing = Doing::Nothing;
+                self.untake().await;
+            }
+            Action::AbandonBatch => self.doing = Doing::Nothing,
             Action::CommitOffset { deadline } => {
                 if let Some(mut partition) = self.drained.take() {
                     partition.give_back(start + deadline).await;
@@ -138,8 +148,19 @@ impl Owner {
     fn find_position(&mut self) {
         let (shared, kafka, source) =
             (self.shared.clone(), self.kafka.clone(), self.source.clone());
-        self.doing =
-            Doing::Placing(async move { assignment::take(&shared, &kafka, &source).await }.boxed());
+        let token = Uuid::new_v4();
+        self.token = Some(token);
+        let take = async move { assignment::take(&shared, &kafka, &source, token).await };
+        self.doing = Doing::Placing(take.boxed());
+    }
+
+    /// Gives a position back that was taken, or may have been, and never consumed: its owner did not die.
+    async fn untake(&mut self) {
+        if let Some(token) = self.token.take() {
+            let key = self.shared.key(&self.source);
+            let release = self.shared.inbox.release(&key, token, None);
+            let _late = tokio::time::timeout(UNTAKE, release).await;
+        }
     }
 
     async fn event(&mut self, state: State, start: Instant) -> Event {
@@ -173,7 +194,8 @@ impl Owner {
     fn placed(&mut self, placed: Result<Placed, NotPlaced>) -> Option<Event> {
         match placed {
             Ok(placed) => {
-                if self.unreadable != Some(placed.position.next) {
+                // Where the log ends there is nothing that could not be read: another partition's batch was meant.
+                if placed.at_end || self.unreadable != Some(placed.position.next) {
                     self.unreadable = None;
                     self.repeats.over();
                     self.shared.stopped(&self.source, None);
@@ -230,7 +252,10 @@ impl Owner {
             }
             End::Unreadable(reason) => {
                 let at = partition.next();
-                let reason = format!("unreadable at {at}: {reason}; it is tried again");
+                let reason = format!(
+                    "unreadable at {at}: {reason}; it is tried again; to go on behind it, run `tidegate consumer pause {consumer}`, then `tidegate offsets set {consumer} --topic {} --partition {} --skip COUNT` with the COUNT of offsets to leave out, then `tidegate consumer resume {consumer}`: the gap is kept as a dead letter",
+                    source.topic, source.partition
+                );
                 self.unreadable = Some(at);
                 self.say("partition stopped", &reason);
                 self.shared.stopped(&self.source, Some(reason));

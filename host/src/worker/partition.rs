@@ -142,7 +142,11 @@ impl Partition {
             return self.idle().await;
         }
         if !self.shared.control().runs() {
+            // A command may have set the position: Kafka is told of it, and the row that it was.
+            self.offsets.want(self.at.next);
             self.held().await;
+            self.offsets.poll();
+            self.record_acknowledged().await;
             return self.look().await;
         }
         if self.must_wait() {
@@ -362,8 +366,15 @@ impl Partition {
     async fn release(&mut self, patience: Duration) {
         let (key, c) = (self.shared.key(&self.source), self.unrecorded());
         let release = self.shared.inbox.release(&key, self.at.token, c);
-        if let Ok(Err(error)) = tokio::time::timeout(patience, release).await {
-            tracing::debug!(partition = %self.source, %error, "the token could not be given back; the next owner takes it");
+        match tokio::time::timeout(patience, release).await {
+            // A batch may have landed whose COMMIT was not answered and that no fence has met since.
+            Ok(Ok(Some(next))) if next > self.at.next => {
+                self.shared.meters.landed(&self.source, self.at.token, next);
+            }
+            Ok(Err(error)) => {
+                tracing::debug!(partition = %self.source, %error, "the token could not be given back; the next owner takes it");
+            }
+            Ok(Ok(_)) | Err(_) => {}
         }
     }
 }

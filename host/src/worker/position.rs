@@ -30,6 +30,8 @@ pub struct Position {
 pub struct Placed {
     /// The partition.
     pub source: TopicPartition,
-    /// Where it stands; `committed` is what Kafka holds.
+    /// Where it stands; `committed` is what Kafka holds, none where it is to be told whatever it holds.
     pub position: Position,
+    /// The log ended there when it was looked at.
+    pub at_end: bool,
 }

@@ -15,12 +15,12 @@ pub(super) async fn start(kind: ServerKind, env: &TestEnv) -> Result<Option<Serv
         ServerKind::CommitTimes => ServerSpec {
             name: "commit-times".to_owned(),
             settings: vec!["track_commit_timestamp=on".to_owned()],
-            env: Vec::new(),
+            ..ServerSpec::default()
         },
         ServerKind::SlowFlush => ServerSpec {
             name: "slow-flush".to_owned(),
-            settings: Vec::new(),
             env: vec![("LD_PRELOAD".to_owned(), library(env.dir())?)],
+            ..ServerSpec::default()
         },
     };
     Ok(Some(Server::start(spec).await))

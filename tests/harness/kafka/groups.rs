@@ -74,6 +74,12 @@ impl Kafka {
         .await;
     }
 
+    /// Tries to delete a group once; whether the broker did.
+    pub async fn try_delete_group(&self, group: &str) -> bool {
+        let results = self.admin.delete_groups(&[group], &options()).await;
+        results.is_ok_and(|results| results.iter().all(Result::is_ok))
+    }
+
     /// A consumer that carries the group's name and never joins it.
     fn group(&self, group: &str) -> Arc<BaseConsumer> {
         let mut known = self.groups.lock().unwrap_or_else(PoisonError::into_inner);

@@ -71,7 +71,7 @@ fn varied() -> Vec<Rec> {
     records
 }
 
-/// Handled again: events whose claims have expired, one rejected one corrected, one skipped record.
+/// Handled again: events whose claims have expired, and rejected ones corrected.
 async fn run(scene: &Scene, orders: &str) {
     let places = scene.produce(varied()).await.len() as i64;
     let tombstones = (1..=9).map(|n| {
@@ -128,7 +128,8 @@ async fn the_counters_are_the_ledgers_to_the_last_one() {
     .await;
 
     let ledger = scene.counts().await;
-    assert!(ledger.taken_over > 20 && ledger.republished > 20 && ledger.rejected > 40);
+    assert!(ledger.taken_over > 20 && ledger.republished > 20);
+    assert!(ledger.rejected > 40, "{ledger:?}");
     // A batch is in the database a moment before it is counted.
     wait_eq(PATIENCE, "the counters", ledger, async || {
         counts(&host.scrape().await, &scene.consumer, &scene.topic)
@@ -173,6 +174,40 @@ fn check_histograms(scrape: &Scrape, scene: &Scene, ledger: Counts) {
     assert!((inside - whole).abs() < 1e-6, "{inside} of {whole}");
     assert!(sum("tidegate_guest_cpu_seconds_sum", &own) > 0.0);
     assert!(sum("tidegate_guest_memory_bytes_sum", &own) >= 65536.0);
+}
+
+/// The group was set back while no host ran: the next one counts what comes again, and nothing of the first one's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn records_delivered_again_are_counted_as_redelivered() {
+    let scene = Scene::new("metrics-again", 1, 40).await;
+    let records = (1..=30).map(|n| pay(n, &format!("e{n}"), ""));
+    scene.produce(records.collect()).await;
+    let consumer = scene.consumer("credit-rust").await;
+    let config = scene.env.config().watched().consumer(consumer);
+    let host = scene.env.host(config).start().await;
+    let done = Counts {
+        done: 30,
+        ..Counts::default()
+    };
+    scene.wait_counts(done).await;
+    assert_eq!(host.terminate().await, 0);
+    let (kafka, group) = (&scene.env.kafka, &scene.consumer);
+    kafka.commit_group_offset(group, &scene.topic, 0, 10).await;
+    let host = host.restart().await;
+    let redelivered = Counts {
+        redelivered: 20,
+        ..done
+    };
+    scene.wait_counts(redelivered).await;
+    let only = Counts {
+        redelivered: 20,
+        ..Counts::default()
+    };
+    wait_eq(PATIENCE, "the counters", only, async || {
+        counts(&host.scrape().await, &scene.consumer, &scene.topic)
+    })
+    .await;
+    assert_eq!(host.terminate().await, 0);
 }
 
 /// Twenty batches whose COMMIT was not answered, and which had landed: each is counted once.

@@ -42,7 +42,7 @@ impl Load {
         }
         Load {
             producer: env.kafka.producer(),
-            paid: payments((times + 1) * CHUNK, 100),
+            paid: payments(2 * times * CHUNK, 100),
             random: random(what),
             env,
             topic,
@@ -58,12 +58,16 @@ impl Load {
 
     /// Sends a chunk and answers when a part of it, chosen at random, is done.
     async fn in_mid_load(&mut self) {
+        let further = self.sent + self.random.usize(1..CHUNK / 2);
+        self.send().await;
+        wait_next(&self.env.db, further, &self.hosts()).await;
+    }
+
+    async fn send(&mut self) {
         let chunk = &self.paid[self.sent..][..CHUNK];
         let records = poisoned(chunk, self.sent);
         self.producer.send(&self.topic, records).await;
-        let further = self.sent + self.random.usize(1..CHUNK / 2);
         self.sent += CHUNK;
-        wait_next(&self.env.db, further, &self.hosts()).await;
     }
 
     /// How long the server stays away: up to two seconds.
@@ -72,15 +76,14 @@ impl Load {
         endure(time, &self.hosts()).await;
     }
 
-    /// The server is back: waits for the rest of the chunk.
+    /// The server is back: waits for some records, which are sent now if none is left, and then for the rest.
     async fn back(&mut self) {
         let back = Instant::now();
         let before = crate::rows::counts(&self.env.db).await.next;
-        let before = usize::try_from(before).unwrap();
-        if before < self.sent {
-            wait_next(&self.env.db, before + 1, &self.hosts()).await;
-            self.slowest = self.slowest.max(back.elapsed());
-        }
+        self.send().await;
+        let further = usize::try_from(before).unwrap() + 1;
+        wait_next(&self.env.db, further, &self.hosts()).await;
+        self.slowest = self.slowest.max(back.elapsed());
         wait_next(&self.env.db, self.sent, &self.hosts()).await;
     }
 

@@ -122,6 +122,13 @@ pub enum Notice {
         /// The next offset.
         n: i64,
     },
+    /// A command set the position, and Kafka was not told of it yet.
+    SetByCommand {
+        /// Kafka's offset.
+        k: i64,
+        /// The position: the one that was set, or behind what was handled since.
+        n: i64,
+    },
     /// Kafka has forgotten the group's offset.
     GroupExpired {
         /// The next offset.
@@ -145,6 +152,7 @@ impl Notice {
         match self {
             Notice::KafkaAhead { .. } | Notice::RewindAccepted { .. } => true,
             Notice::KafkaBehind { .. }
+            | Notice::SetByCommand { .. }
             | Notice::GroupExpired { .. }
             | Notice::Adopted { .. }
             | Notice::LogRecordGone { .. } => false,
@@ -169,6 +177,10 @@ impl std::fmt::Display for Notice {
                 f,
                 "the group's offset {k} is ahead of the recorded position {n}; going on at {n}, since the \
                  database may have lost what followed (to skip ahead, use `tidegate offsets set`)"
+            ),
+            Notice::SetByCommand { k, n } => write!(
+                f,
+                "the position was set by a command: going on at {n}, and the group's offset, still {k}, is put there"
             ),
             Notice::GroupExpired { n } => write!(
                 f,

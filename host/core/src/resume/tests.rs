@@ -42,13 +42,16 @@ fn facts(row: Option<Progress>, k: Option<i64>) -> Facts {
     }
 }
 
-fn start(at: i64, place: Option<(i64, Option<i64>)>, notice: Option<Notice>) -> Decision {
-    Decision::Start(Resume {
+/// `facts` lead to this start, with commits that begin at Kafka's own word.
+fn assert_start(facts: &Facts, at: i64, place: Option<(i64, Option<i64>)>, notice: Option<Notice>) {
+    let start = Resume {
         at,
         place,
+        acknowledged: facts.committed,
         notice,
         log_notice: None,
-    })
+    };
+    assert_eq!(decide(facts), Decision::Start(start));
 }
 
 fn stop_text(facts: &Facts) -> String {
@@ -60,23 +63,21 @@ fn stop_text(facts: &Facts) -> String {
 
 #[test]
 fn ordinary_and_crash_between_the_two_commits() {
-    assert_eq!(
-        decide(&facts(Some(row(50, Some(50))), Some(50))),
-        start(50, None, None)
-    );
+    assert_start(&facts(Some(row(50, Some(50))), Some(50)), 50, None, None);
     let behind = Some(Notice::KafkaBehind { k: 40, n: 50 });
-    assert_eq!(
-        decide(&facts(Some(row(50, Some(40))), Some(40))),
-        start(50, None, behind)
-    );
+    assert_start(&facts(Some(row(50, Some(40))), Some(40)), 50, None, behind);
     // Kafka acknowledged 50, and C had not been written yet.
-    assert_eq!(
-        decide(&facts(Some(row(50, Some(40))), Some(50))),
-        start(50, Some((50, Some(50))), None)
+    assert_start(
+        &facts(Some(row(50, Some(40))), Some(50)),
+        50,
+        Some((50, Some(50))),
+        None,
     );
-    assert_eq!(
-        decide(&facts(Some(row(50, None)), Some(50))),
-        start(50, Some((50, Some(50))), None)
+    assert_start(
+        &facts(Some(row(50, None)), Some(50)),
+        50,
+        Some((50, Some(50))),
+        None,
     );
 }
 
@@ -88,35 +89,25 @@ fn a_rewind_is_accepted_once() {
         n: 50,
     });
     let placed = Some((20, Some(20)));
-    assert_eq!(
-        decide(&facts(Some(row(50, Some(40))), Some(20))),
-        start(20, placed, accepted)
+    assert_start(
+        &facts(Some(row(50, Some(40))), Some(20)),
+        20,
+        placed,
+        accepted,
     );
     // After it was written down and a first batch: an ordinary position.
     let behind = Some(Notice::KafkaBehind { k: 20, n: 25 });
-    assert_eq!(
-        decide(&facts(Some(row(25, Some(20))), Some(20))),
-        start(25, None, behind)
-    );
+    assert_start(&facts(Some(row(25, Some(20))), Some(20)), 25, None, behind);
     assert!(stop_text(&facts(Some(row(50, Some(40))), Some(9))).contains("10 to 100"));
 }
 
 #[test]
 fn kafka_ahead_expired_and_never_committed() {
     let ahead = Some(Notice::KafkaAhead { k: 60, n: 50 });
-    assert_eq!(
-        decide(&facts(Some(row(50, Some(40))), Some(60))),
-        start(50, None, ahead)
-    );
+    assert_start(&facts(Some(row(50, Some(40))), Some(60)), 50, None, ahead);
     let expired = Some(Notice::GroupExpired { n: 50 });
-    assert_eq!(
-        decide(&facts(Some(row(50, Some(40))), None)),
-        start(50, None, expired)
-    );
-    assert_eq!(
-        decide(&facts(Some(row(50, None)), None)),
-        start(50, None, None)
-    );
+    assert_start(&facts(Some(row(50, Some(40))), None), 50, None, expired);
+    assert_start(&facts(Some(row(50, None)), None), 50, None, None);
 }
 
 #[test]
@@ -125,6 +116,7 @@ fn a_position_that_was_set_decides_whatever_kafka_says() {
     let set = |n| {
         Some(Progress {
             last: None,
+            log_epoch: 1,
             ..row(n, None)
         })
     };
@@ -133,34 +125,49 @@ fn a_position_that_was_set_decides_whatever_kafka_says() {
             let Decision::Start(resume) = decide(&facts(set(n), k)) else {
                 panic!("no start: {n} {k:?}")
             };
-            assert_eq!(resume.at, n, "{k:?}");
-            let place = k.filter(|k| *k <= n).map(|k| (n, Some(k)));
-            assert_eq!(resume.place, place, "C is never ahead of N: {n} {k:?}");
+            assert_eq!((resume.at, resume.place), (n, None), "{k:?}");
+            assert_eq!(resume.acknowledged, None, "Kafka is told, whatever it says");
+            let set = k.filter(|k| *k != n).map(|k| Notice::SetByCommand { k, n });
+            assert_eq!(resume.notice, set, "no rewind, no lost tail: {n} {k:?}");
         }
     }
 }
 
 #[test]
+fn once_kafka_has_acknowledged_a_set_position_its_word_counts_again() {
+    let set = |n, c| Progress {
+        log_epoch: 1,
+        ..row(n, c)
+    };
+    let accepted = Some(Notice::RewindAccepted {
+        k: 15,
+        c: 20,
+        n: 50,
+    });
+    let rewound = facts(Some(set(50, Some(20))), Some(15));
+    assert_start(&rewound, 15, Some((15, Some(15))), accepted);
+    // A crash after the first batches: the rest goes on, none of it is redone, Kafka is told at last.
+    let Decision::Start(resume) = decide(&facts(Some(set(30, None)), Some(20))) else {
+        panic!("no start")
+    };
+    assert_eq!((resume.at, resume.acknowledged), (30, None));
+}
+
+#[test]
 fn without_a_row() {
     let adopted = Some(Notice::Adopted { k: 30 });
-    assert_eq!(
-        decide(&facts(None, Some(30))),
-        start(30, Some((30, Some(30))), adopted)
-    );
-    assert_eq!(
-        decide(&facts(None, None)),
-        start(10, Some((10, None)), None)
-    );
+    assert_start(&facts(None, Some(30)), 30, Some((30, Some(30))), adopted);
+    assert_start(&facts(None, None), 10, Some((10, None)), None);
     let latest = Facts {
         start: Start::Latest,
         ..facts(None, None)
     };
-    assert_eq!(decide(&latest), start(100, Some((100, None)), None));
+    assert_start(&latest, 100, Some((100, None)), None);
     let later = Facts {
         known_topic: true,
         ..latest
     };
-    assert_eq!(decide(&later), start(10, Some((10, None)), None));
+    assert_start(&later, 10, Some((10, None)), None);
     assert!(stop_text(&facts(None, Some(9))).contains("offsets set"));
     assert_eq!(decide(&facts(None, Some(101))), Decision::AskAgain);
     let again = Facts {
@@ -241,6 +248,7 @@ fn the_log_is_asked_before_it_is_trusted() {
     let going_on = Decision::Start(Resume {
         at: 50,
         place: None,
+        acknowledged: Some(50),
         notice: None,
         log_notice: gone,
     });
@@ -251,7 +259,7 @@ fn the_log_is_asked_before_it_is_trusted() {
     asked.low = 50;
     assert_eq!(decide(&asked), going_on);
     asked.row = asked.row.map(|row| Progress { last: None, ..row });
-    assert_eq!(decide(&asked), start(50, None, None));
+    assert_start(&asked, 50, None, None);
 }
 
 #[test]

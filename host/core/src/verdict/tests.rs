@@ -253,3 +253,23 @@ fn what_is_nobodys_rejects_no_record() {
     }
     assert_eq!(nobodys(&sql("40P01")), Verdict::Contention);
 }
+
+#[test]
+fn every_verdict_is_in_the_list_of_names() {
+    let cause = a_cause();
+    let all = [
+        Verdict::Infrastructure,
+        Verdict::Contention,
+        Verdict::Transient { after: None },
+        Verdict::Reconnect,
+        Verdict::AgainFresh,
+        Verdict::Permanent(cause.clone()),
+        Verdict::Stop(String::new()),
+        Verdict::Escape(cause),
+    ];
+    assert_eq!(all.map(|verdict| verdict.name()), Verdict::NAMES);
+}
+
+fn a_cause() -> crate::letter::Cause {
+    cause(&reject("c"), Facts::default())
+}

@@ -1,15 +1,15 @@
 //! `offsets adopt`: gives progress rows to the configuration's group and the broker's cluster.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tidegate_core::record::TopicPartition;
 
-use super::super::render::{self, Format};
-use super::super::views::AdoptedRow;
-use super::super::{CliError, chosen, open, output};
-use super::position;
+use super::super::render::Format;
+use super::super::{CliError, chosen, open};
+use super::change::{Change, Changes, Outcome, moved};
+use super::standing::{failed, teller};
 use crate::config::{Config, ConsumerConfig};
-use crate::inbox::{Inbox, ProgressRow};
+use crate::inbox::{Inbox, NewPosition, ProgressRow};
 use crate::kafka::{GroupOffset, cluster_id, group_offsets, topic_partitions};
 
 /// Which rows to adopt.
@@ -42,7 +42,7 @@ impl Wanted {
     }
 }
 
-/// Adopts, and prints each row before and after, read back.
+/// Adopts, topic by topic, and prints rows and Kafka's offsets before and after, read back.
 pub(super) async fn execute(
     config: &Config,
     wanted: &Wanted,
@@ -50,32 +50,36 @@ pub(super) async fn execute(
 ) -> Result<(), CliError> {
     let consumers = chosen(config, Some(&wanted.consumer))?;
     let inbox = open(config).await?;
-    let before = rows(&inbox, wanted).await?;
-    if before.is_empty() {
+    let rows = rows(&inbox, wanted).await?;
+    if rows.is_empty() {
         return Err(wanted.refused());
     }
-    let cluster = cluster_id(&config.kafka)
-        .await
-        .map_err(|e| CliError::failed(&e))?;
-    let mut adopted = Vec::new();
+    let cluster = cluster_id(&config.kafka).await.map_err(failed)?;
+    let mut outcome = Outcome::default();
     for consumer in consumers {
-        for answer in offsets(config, consumer, &before).await? {
-            if let Some(row) = before.iter().find(|row| row.key.source == answer.partition) {
-                let place = place(&answer);
-                let position = (place.next, place.committed);
-                inbox
-                    .adopt(&row.key, &consumer.group, &cluster, position)
-                    .await?;
-                adopted.push((row, place.from));
+        let teller = teller(&inbox, config, consumer).await?;
+        let mut topics: BTreeMap<String, Vec<Change>> = BTreeMap::new();
+        for log in offsets(config, consumer, &rows).await? {
+            if let Some(row) = rows.iter().find(|row| row.key.source == log.partition) {
+                let of_topic = topics.entry(log.partition.topic.to_string()).or_default();
+                of_topic.push(change(row, log));
+            }
+        }
+        for (topic, changes) in topics {
+            let changes = Changes {
+                topic: &topic,
+                cluster: &cluster,
+                changes,
+            };
+            let added = outcome
+                .add(&inbox, (config, consumer), teller, changes)
+                .await?;
+            if !added {
+                return Err(moved(&topic));
             }
         }
     }
-    let after = rows(&inbox, wanted).await?;
-    let shown: Vec<AdoptedRow> = adopted
-        .iter()
-        .filter_map(|(row, from)| compare(row, &after, from))
-        .collect();
-    output::print(&render::list(format, &shown, "nothing adopted"))
+    outcome.print(format)
 }
 
 async fn rows(inbox: &Inbox, wanted: &Wanted) -> Result<Vec<ProgressRow>, CliError> {
@@ -89,7 +93,6 @@ async fn offsets(
     consumer: &ConsumerConfig,
     rows: &[ProgressRow],
 ) -> Result<Vec<GroupOffset>, CliError> {
-    let failed = |error: crate::kafka::KafkaError| CliError::failed(&error);
     let topics: BTreeSet<_> = rows.iter().map(|row| &row.key.source.topic).collect();
     let mut existing = BTreeSet::new();
     for topic in topics {
@@ -109,6 +112,22 @@ async fn offsets(
     group_offsets(&config.kafka, &consumer.group, there)
         .await
         .map_err(failed)
+}
+
+fn change(row: &ProgressRow, log: GroupOffset) -> Change {
+    let place = place(&log);
+    Change {
+        new: NewPosition {
+            partition: log.partition.partition,
+            expected: Some((row.next_offset, row.log_epoch)),
+            next: place.next,
+            committed: place.committed,
+            gap: None,
+        },
+        before: Some(row.clone()),
+        log,
+        note: Some(place.from.to_owned()),
+    }
 }
 
 /// A position to adopt.
@@ -133,18 +152,6 @@ fn place(answer: &GroupOffset) -> Place {
             from: "beginning of the log",
         },
     }
-}
-
-fn compare(before: &ProgressRow, after: &[ProgressRow], from: &str) -> Option<AdoptedRow> {
-    let after = after.iter().find(|row| row.key == before.key)?;
-    Some(AdoptedRow {
-        consumer: before.key.consumer.clone(),
-        topic: before.key.source.topic.to_string(),
-        partition: before.key.source.partition,
-        from: from.to_owned(),
-        before: position(before),
-        after: position(after),
-    })
 }
 
 #[cfg(test)]

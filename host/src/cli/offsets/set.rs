@@ -1,20 +1,24 @@
-//! `offsets set`: puts the position of one partition where the operator wants it.
+//! `offsets set`: puts positions where the operator wants them.
 
 use clap::Args;
 use tidegate_core::failure::Failure;
-use tidegate_core::progress::ProgressKey;
+use tidegate_core::letter;
 use tidegate_core::record::TopicPartition;
 use tidegate_core::resume::Start;
 
-use super::super::render::{self, Format};
-use super::super::views::SetRow;
-use super::super::{CliError, chosen, open, output};
-use super::position;
+use super::super::render::Format;
+use super::super::{CliError, chosen, open};
+use super::change::{Change, Changes, Outcome, moved};
+use super::standing::{failed, teller};
+use super::target::Target;
 use crate::config::{Config, ConsumerConfig};
-use crate::inbox::{Inbox, ProgressRow};
-use crate::kafka::{GroupOffset, KafkaError, cluster_id, group_offsets, topic_partitions};
+use crate::inbox::{Gap, Inbox, NewPosition, ProgressRow};
+use crate::kafka::{cluster_id, group_offsets, offsets_at, topic_partitions};
 
-/// Which position to set, and to what.
+/// How often positions are read again that a batch under way, the last one, has moved on.
+const TRIES: usize = 5;
+
+/// Which positions to set, and to what.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Wanted {
     /// The consumer
@@ -22,40 +26,14 @@ pub(in crate::cli) struct Wanted {
     /// The topic
     #[arg(long)]
     topic: String,
-    /// The partition
+    /// Only this partition; else every partition of the topic
     #[arg(long, value_parser = clap::value_parser!(i32).range(0..), allow_negative_numbers = true)]
-    partition: i32,
+    partition: Option<i32>,
     #[command(flatten)]
     target: Target,
 }
 
-/// Where to.
-#[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
-struct Target {
-    /// The next offset to handle, from the log's first to the one after its last
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(0..), allow_negative_numbers = true)]
-    to_offset: Option<i64>,
-    /// The log's first record
-    #[arg(long)]
-    earliest: bool,
-    /// Behind the log's last record
-    #[arg(long)]
-    latest: bool,
-}
-
-impl Target {
-    /// The offset meant in a log of `low` to `high`.
-    fn next(&self, low: i64, high: i64) -> i64 {
-        match self.to_offset {
-            Some(offset) => offset,
-            None if self.latest => high,
-            None => low,
-        }
-    }
-}
-
-/// Sets the position, and prints the row before and after, read back.
+/// Sets the positions, and prints rows and Kafka's offsets before and after, read back.
 pub(super) async fn execute(
     config: &Config,
     wanted: &Wanted,
@@ -63,36 +41,39 @@ pub(super) async fn execute(
 ) -> Result<(), CliError> {
     let consumer = reader(config, wanted)?;
     let inbox = open(config).await?;
+    let teller = teller(&inbox, config, consumer).await?;
     let all = topic_partitions(&config.kafka, &wanted.topic)
         .await
         .map_err(failed)?;
-    let source = pick(&all, wanted)?;
-    let log = log(config, consumer, source).await?;
-    let next = wanted.target.next(log.low, log.high);
-    inside(next, &log)?;
+    let sources = pick(&all, wanted)?;
     let cluster = cluster_id(&config.kafka).await.map_err(failed)?;
-    let key = ProgressKey {
-        consumer: consumer.name.clone(),
-        source: source.clone(),
-    };
-    let before = row(&inbox, &key).await?;
-    if before.is_none() {
-        first(&inbox, config, consumer, (&cluster, &all, next, source)).await?;
+    let mut outcome = Outcome::default();
+    for _ in 0..TRIES {
+        let changes = changes(config, consumer, wanted, (&inbox, &cluster, &sources)).await?;
+        if let [
+            Change {
+                before: None, log, ..
+            },
+        ] = &changes[..]
+        {
+            let at = (cluster.as_str(), &log.partition);
+            first(&inbox, (config, consumer), &all, at).await?;
+        }
+        let changes = Changes {
+            topic: &wanted.topic,
+            cluster: &cluster,
+            changes,
+        };
+        let add = outcome.add(&inbox, (config, consumer), teller, changes);
+        if add.await? {
+            return outcome.print(format);
+        }
+        // What is skipped must be what was meant: from another position it would be something else.
+        if wanted.target.is_relative() {
+            break;
+        }
     }
-    inbox
-        .adopt(&key, &consumer.group, &cluster, (next, None))
-        .await
-        .map_err(busy)?;
-    let after = row(&inbox, &key).await?;
-    let shown: Vec<SetRow> = after
-        .iter()
-        .map(|after| compare(before.as_ref(), after, &log))
-        .collect();
-    output::print(&render::list(format, &shown, "nothing set"))
-}
-
-fn failed(error: KafkaError) -> CliError {
-    CliError::failed(&error)
+    Err(moved(&wanted.topic))
 }
 
 /// The consumer, which must read the topic.
@@ -107,55 +88,90 @@ fn reader<'c>(config: &'c Config, wanted: &Wanted) -> Result<&'c ConsumerConfig,
     })
 }
 
-fn pick<'p>(all: &'p [TopicPartition], wanted: &Wanted) -> Result<&'p TopicPartition, CliError> {
-    let found = all.iter().find(|tp| tp.partition == wanted.partition);
-    found.ok_or_else(|| {
+fn pick(all: &[TopicPartition], wanted: &Wanted) -> Result<Vec<TopicPartition>, CliError> {
+    let Some(partition) = wanted.partition else {
+        return Ok(all.to_vec());
+    };
+    let found = all.iter().find(|tp| tp.partition == partition);
+    let none = || {
         CliError::Failed(format!(
-            "topic {:?} has no partition {}: it has {} of them, counted from 0",
+            "topic {:?} has no partition {partition}: it has {} of them, counted from 0",
             wanted.topic,
-            wanted.partition,
             all.len()
         ))
+    };
+    Ok(vec![found.ok_or_else(none)?.clone()])
+}
+
+/// What is to become of each partition. One that cannot be set where it is wanted refuses them all.
+async fn changes(
+    config: &Config,
+    consumer: &ConsumerConfig,
+    wanted: &Wanted,
+    (inbox, cluster, sources): (&Inbox, &str, &[TopicPartition]),
+) -> Result<Vec<Change>, CliError> {
+    let logs = group_offsets(&config.kafka, &consumer.group, sources.to_vec())
+        .await
+        .map_err(failed)?;
+    let moments = match wanted.target.moment() {
+        None => vec![None; logs.len()],
+        Some(ms) => offsets_at(&config.kafka, sources, ms)
+            .await
+            .map_err(failed)?,
+    };
+    let rows = inbox.progress_rows().await?;
+    let change = |(log, at): (crate::kafka::GroupOffset, Option<i64>)| {
+        let ours = |row: &&ProgressRow| {
+            row.key.consumer == consumer.name && row.key.source == log.partition
+        };
+        let before = rows.iter().find(ours).cloned();
+        let found = wanted.target.find(&log, before.as_ref(), at)?;
+        let new = NewPosition {
+            partition: log.partition.partition,
+            expected: before.as_ref().map(|row| (row.next_offset, row.log_epoch)),
+            next: found.next,
+            committed: None,
+            gap: before
+                .as_ref()
+                .and_then(|row| gap(row, cluster, found.next)),
+        };
+        Ok(Change {
+            new,
+            before,
+            log,
+            note: found.note,
+        })
+    };
+    logs.into_iter().zip(moments).map(change).collect()
+}
+
+/// What lies between the position and a later one. Offsets of another cluster's log say nothing of this one's.
+fn gap(row: &ProgressRow, cluster: &str, next: i64) -> Option<Gap> {
+    let (first, source) = (row.next_offset, &row.key.source);
+    (next > first && row.cluster_id == cluster).then(|| Gap {
+        id: letter::skipped_id(&row.key.consumer, (cluster, row.log_epoch), source, first),
+        first,
+        message: letter::skipped(source, first, next, &asker()),
     })
 }
 
-async fn log(
-    config: &Config,
-    consumer: &ConsumerConfig,
-    source: &TopicPartition,
-) -> Result<GroupOffset, CliError> {
-    let answers = group_offsets(&config.kafka, &consumer.group, vec![source.clone()])
-        .await
-        .map_err(failed)?;
-    let answer = answers.into_iter().next();
-    answer.ok_or_else(|| CliError::Failed(format!("Kafka told nothing about {source}; try again")))
-}
-
-/// Refuses an offset where the log is not: a host would stop there.
-fn inside(next: i64, log: &GroupOffset) -> Result<(), CliError> {
-    let (low, high) = (log.low, log.high);
-    if (low..=high).contains(&next) {
-        return Ok(());
-    }
-    Err(CliError::Failed(format!(
-        "offset {next} is not in the log of {}, which holds {low} to {high}: nothing was changed; give an offset from {low} to {high}, `--earliest` or `--latest`",
-        log.partition
-    )))
-}
-
-async fn row(inbox: &Inbox, key: &ProgressKey) -> Result<Option<ProgressRow>, CliError> {
-    let rows = inbox.progress_rows().await?;
-    Ok(rows.into_iter().find(|row| row.key == *key))
+/// The user and machine that ask, such as `ann@db1`: whoever reads the letter later may want to know.
+fn asker() -> String {
+    let of = |name| std::env::var(name).ok().filter(|user| !user.is_empty());
+    let user = ["SUDO_USER", "USER", "LOGNAME"].into_iter().find_map(of);
+    let machine = nix::unistd::gethostname().unwrap_or_default();
+    let user = user.as_deref().unwrap_or("an unknown user");
+    format!("{user}@{}", machine.to_string_lossy())
 }
 
 /// A first row must not take `start = "latest"` away from the topic's other partitions: a host would take those that
 /// have neither a row nor a group's offset for partitions that appeared later, and read them from their beginning.
-/// They get their rows in the same transaction.
+/// They get their rows before.
 async fn first(
     inbox: &Inbox,
-    config: &Config,
-    consumer: &ConsumerConfig,
-    (cluster, all, next, source): (&str, &[TopicPartition], i64, &TopicPartition),
+    (config, consumer): (&Config, &ConsumerConfig),
+    all: &[TopicPartition],
+    (cluster, source): (&str, &TopicPartition),
 ) -> Result<(), CliError> {
     let names = (consumer.name.as_str(), &*source.topic);
     if consumer.start != Start::Latest || !inbox.registered(names.0, names.1).await?.is_empty() {
@@ -165,7 +181,7 @@ async fn first(
     let others = group_offsets(&config.kafka, &consumer.group, others)
         .await
         .map_err(failed)?;
-    let mut places = vec![(source.partition, next, None)];
+    let mut places = Vec::new();
     for log in others.iter().filter(|log| log.committed.is_none()) {
         tracing::info!(partition = %log.partition, at = log.high, "a first position, as `start = \"latest\"` has it");
         places.push((log.partition.partition, log.high, None));
@@ -177,64 +193,11 @@ async fn first(
 }
 
 /// A row that stayed locked is in a batch of a host.
-fn busy(failure: Failure) -> CliError {
+pub(super) fn busy(failure: Failure) -> CliError {
     match &failure {
         Failure::Sql { sqlstate, .. } if sqlstate == "55P03" => CliError::Failed(
             "a host's batch holds the position longer than postgres.lock_timeout: nothing was changed; try again".to_owned(),
         ),
         _ => failure.into(),
-    }
-}
-
-fn compare(before: Option<&ProgressRow>, after: &ProgressRow, log: &GroupOffset) -> SetRow {
-    SetRow {
-        consumer: after.key.consumer.clone(),
-        topic: after.key.source.topic.to_string(),
-        partition: after.key.source.partition,
-        low: log.low,
-        high: log.high,
-        before: before.map(position),
-        after: position(after),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_whole_log_and_its_end_can_be_set_and_nothing_else() {
-        let log = GroupOffset {
-            partition: TopicPartition {
-                topic: "payments".into(),
-                partition: 0,
-            },
-            committed: Some(99),
-            low: 10,
-            high: 20,
-        };
-        for next in [10, 15, 20] {
-            assert!(inside(next, &log).is_ok(), "{next}");
-        }
-        for next in [0, 9, 21] {
-            let refused =
-                inside(next, &log).map_err(|error| (error.exit_code(), error.to_string()));
-            assert!(
-                matches!(&refused, Err((1, text)) if text.contains("10 to 20")),
-                "{refused:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn earliest_and_latest_are_the_logs_ends() {
-        let target = |to_offset, earliest, latest| Target {
-            to_offset,
-            earliest,
-            latest,
-        };
-        assert_eq!(target(Some(12), false, false).next(10, 20), 12);
-        assert_eq!(target(None, true, false).next(10, 20), 10);
-        assert_eq!(target(None, false, true).next(10, 20), 20);
     }
 }

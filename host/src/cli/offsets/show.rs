@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tidegate_core::control::State;
 use tidegate_core::progress::Counts;
 use tidegate_core::record::TopicPartition;
 
@@ -20,7 +21,8 @@ pub(super) async fn execute(
     format: Format,
 ) -> Result<(), CliError> {
     let consumers = chosen(config, consumer)?;
-    let progress = open(config).await?.progress_rows().await?;
+    let inbox = open(config).await?;
+    let progress = inbox.progress_rows().await?;
     let mut asked = Asked::new(config);
     let mut rows = Vec::new();
     for consumer in consumers {
@@ -29,7 +31,8 @@ pub(super) async fn execute(
             .filter(|row| row.key.consumer == consumer.name);
         let lines = lines(consumer, ours, asked.partitions(consumer).await);
         let offsets = asked.offsets(&lines).await;
-        rows.extend(lines.into_iter().map(|line| line.row(&offsets)));
+        let state = inbox.control(&consumer.name).await?.state;
+        rows.extend(lines.into_iter().map(|line| line.row(&offsets, state)));
     }
     // What Kafka did not say is not "none": where nothing is known, nothing is printed.
     if asked.errors.is_empty() || !rows.is_empty() {
@@ -128,7 +131,7 @@ fn lines<'r>(
 }
 
 impl Line<'_> {
-    fn row(self, offsets: &Offsets) -> OffsetRow {
+    fn row(self, offsets: &Offsets, state: State) -> OffsetRow {
         let key = (self.group, self.partition);
         let kafka = offsets.get(&key);
         let (group, partition) = key;
@@ -148,9 +151,19 @@ impl Line<'_> {
             low: kafka.map(|kafka| kafka.low),
             high,
             lag,
+            state: state.as_str().to_owned(),
+            owner: self.progress.and_then(owner),
+            failing_offset: self.progress.and_then(|row| Some(row.failing?.0)),
+            failing_attempts: self.progress.and_then(|row| Some(row.failing?.1)),
             counts: self.progress.map(|row| counts(row.counts)),
         }
     }
+}
+
+/// Who owns the position: a host that was killed, or that is no longer seen, is gone.
+fn owner(row: &ProgressRow) -> Option<String> {
+    row.owner.as_ref()?;
+    Some(row.owner_host.clone().unwrap_or_else(|| "gone".to_owned()))
 }
 
 fn counts(counts: Counts) -> CountsView {

@@ -102,6 +102,10 @@ fn offsets_name_their_counters_in_json() {
         low: Some(0),
         high: Some(10),
         lag: Some(3),
+        state: "running".into(),
+        owner: None,
+        failing_offset: None,
+        failing_attempts: None,
         counts: Some(CountsView {
             done: 7,
             skipped: 0,

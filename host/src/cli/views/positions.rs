@@ -15,56 +15,9 @@ pub struct Position {
     pub next_offset: i64,
 }
 
-/// What `offsets adopt` did to a partition.
+/// What `offsets adopt` or `offsets set` did to a partition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct AdoptedRow {
-    /// The consumer's name.
-    pub consumer: String,
-    /// The topic.
-    pub topic: String,
-    /// The partition.
-    pub partition: i32,
-    /// Where the position came from: `group offset` or `beginning of the log`.
-    pub from: String,
-    /// The row before.
-    pub before: Position,
-    /// The row after, read back.
-    pub after: Position,
-}
-
-impl Row for AdoptedRow {
-    const COLUMNS: &'static [&'static str] = &[
-        "consumer",
-        "topic",
-        "part",
-        "taken from",
-        "next before",
-        "next after",
-        "group before",
-        "group after",
-        "cluster before",
-        "cluster after",
-    ];
-
-    fn cells(&self) -> Vec<String> {
-        vec![
-            self.consumer.clone(),
-            self.topic.clone(),
-            self.partition.to_string(),
-            self.from.clone(),
-            self.before.next_offset.to_string(),
-            self.after.next_offset.to_string(),
-            self.before.group.clone(),
-            self.after.group.clone(),
-            self.before.cluster_id.clone(),
-            self.after.cluster_id.clone(),
-        ]
-    }
-}
-
-/// What `offsets set` did to a partition.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct SetRow {
+pub struct PositionRow {
     /// The consumer's name.
     pub consumer: String,
     /// The topic.
@@ -79,9 +32,15 @@ pub struct SetRow {
     pub before: Option<Position>,
     /// The row after, read back.
     pub after: Position,
+    /// The group's offset before, by Kafka.
+    pub kafka_before: Option<i64>,
+    /// The group's offset after, asked for again.
+    pub kafka_after: Option<i64>,
+    /// Where the position came from, and the dead letter of what was skipped.
+    pub note: Option<String>,
 }
 
-impl Row for SetRow {
+impl Row for PositionRow {
     const COLUMNS: &'static [&'static str] = &[
         "consumer",
         "topic",
@@ -90,10 +49,13 @@ impl Row for SetRow {
         "high",
         "next before",
         "next after",
+        "kafka before",
+        "kafka after",
         "group before",
         "group after",
         "cluster before",
         "cluster after",
+        "note",
     ];
 
     fn cells(&self) -> Vec<String> {
@@ -106,10 +68,13 @@ impl Row for SetRow {
             self.high.to_string(),
             opt(before.map(|row| row.next_offset)),
             self.after.next_offset.to_string(),
+            opt(self.kafka_before),
+            opt(self.kafka_after),
             opt(before.map(|row| &row.group)),
             self.after.group.clone(),
             opt(before.map(|row| &row.cluster_id)),
             self.after.cluster_id.clone(),
+            opt(self.note.as_ref()),
         ]
     }
 }

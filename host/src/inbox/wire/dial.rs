@@ -27,7 +27,8 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 /// Where a server listens.
 #[derive(Clone, Debug)]
 pub(crate) enum Address {
-    Tcp(SocketAddr),
+    /// An address, and the name that the URL has for it.
+    Tcp(SocketAddr, String),
     Unix(PathBuf),
 }
 
@@ -63,13 +64,19 @@ pub(crate) async fn addresses(driver: &Config) -> io::Result<Vec<Address>> {
 async fn addresses_of(driver: &Config, server: usize) -> io::Result<Vec<Address>> {
     let ports = driver.get_ports();
     let port = ports.get(server).or(ports.first()).copied().unwrap_or(PORT);
+    let host = driver.get_hosts().get(server);
     if let Some(ip) = driver.get_hostaddrs().get(server) {
-        return Ok(vec![Address::Tcp(SocketAddr::new(*ip, port))]);
+        let name = match host {
+            Some(Host::Tcp(name)) => name.clone(),
+            _ => ip.to_string(),
+        };
+        return Ok(vec![Address::Tcp(SocketAddr::new(*ip, port), name)]);
     }
-    match driver.get_hosts().get(server) {
+    match host {
         Some(Host::Tcp(name)) => {
             let found = lookup_host((name.as_str(), port)).await?;
-            Ok(found.map(Address::Tcp).collect())
+            let named = |address| Address::Tcp(address, name.clone());
+            Ok(found.map(named).collect())
         }
         Some(Host::Unix(directory)) => {
             let path = directory.join(format!(".s.PGSQL.{port}"));
@@ -80,6 +87,14 @@ async fn addresses_of(driver: &Config, server: usize) -> io::Result<Vec<Address>
 }
 
 impl Address {
+    /// The host's name in the URL; a Unix socket has none.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match self {
+            Address::Tcp(_, name) => Some(name),
+            Address::Unix(_) => None,
+        }
+    }
+
     /// Connects, with the driver's settings of time-outs and keep-alive.
     pub(crate) async fn open(&self, driver: &Config) -> io::Result<Socket> {
         let within = driver
@@ -88,7 +103,7 @@ impl Address {
             .unwrap_or(CONNECT_TIMEOUT);
         let opening = async {
             match self {
-                Address::Tcp(address) => tcp(*address, driver).await,
+                Address::Tcp(address, _) => tcp(*address, driver).await,
                 Address::Unix(path) => Ok(Box::new(UnixStream::connect(path).await?) as Socket),
             }
         };

@@ -18,8 +18,11 @@ fn progress(n: i32, group: &str, next_offset: i64) -> ProgressRow {
             source: partition(n),
         },
         group: group.into(),
+        log_epoch: 0,
         cluster_id: "c".into(),
         owner: None,
+        owner_host: None,
+        failing: None,
         next_offset,
         committed: None,
         last_offset: None,
@@ -53,7 +56,10 @@ fn partitions_of_either_side_are_shown_with_their_own_group() {
         high: 10,
     };
     let offsets = Offsets::from([(("other".to_owned(), partition(0)), answer)]);
-    let shown: Vec<OffsetRow> = lines.into_iter().map(|line| line.row(&offsets)).collect();
+    let shown: Vec<OffsetRow> = lines
+        .into_iter()
+        .map(|line| line.row(&offsets, State::Running))
+        .collect();
     let brief: Vec<_> = shown
         .iter()
         .map(|row| {
