@@ -76,7 +76,7 @@ pub(super) fn duration(duration: Duration) -> Value {
         (1, "ms"),
     ];
     let millis = duration.as_millis();
-    let whole = |(length, _): &&(u128, &str)| millis >= *length && millis % length == 0;
+    let whole = |(length, _): &&(u128, &str)| millis >= *length && millis.is_multiple_of(*length);
     match units.iter().find(whole) {
         Some((length, name)) => format!("{}{name}", millis / length).into(),
         None => "0ms".into(),

@@ -70,7 +70,7 @@ impl<'a> Guests<'a> {
     pub fn into_db(self) -> Db {
         match self.place {
             Place::Idle(db) => Some(db),
-            Place::Running(instance) => Some(end(self.shared, instance)),
+            Place::Running(instance) => Some(end(self.shared, *instance)),
             Place::Moving => None,
         }
         .expect(ALWAYS_SOMEWHERE)
@@ -105,7 +105,7 @@ impl<'a> Guests<'a> {
     async fn instance(&mut self) -> Result<Box<Instance<Db>>, NoInstance> {
         let db = match std::mem::replace(&mut self.place, Place::Moving) {
             Place::Running(instance) if self.may_go_on(&instance) => return Ok(instance),
-            Place::Running(instance) => end(self.shared, instance),
+            Place::Running(instance) => end(self.shared, *instance),
             Place::Idle(db) => db,
             Place::Moving => return Err(NoInstance::Guest(GuestEnd::Unheard)),
         };
@@ -163,7 +163,7 @@ impl<'a> Guests<'a> {
 }
 
 /// Drops an instance and gives its transaction back.
-fn end(shared: &Shared, instance: Box<Instance<Db>>) -> Db {
+fn end(shared: &Shared, instance: Instance<Db>) -> Db {
     shared.meters.guest_ended(instance.used());
     instance.into_db()
 }
