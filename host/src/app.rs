@@ -12,15 +12,16 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use self::watched::Watched;
-use crate::config::{Config, ConsumerConfig};
+use crate::config::{Config, ConsumerConfig, defaults};
 use crate::engine::{Engine, EngineOptions, watch};
-use crate::inbox::{Inbox, InboxError, PruneRule, Wall};
+use crate::inbox::{Inbox, InboxError, KeepRule, PruneRule, Wall};
 use crate::kafka::{self, Publisher, Subscription};
 use crate::meters::{Meters, names};
 use crate::worker::alone::Stage;
 use crate::worker::control;
-use crate::worker::prune::prune;
+use crate::worker::prune::{Rules, prune};
 use crate::worker::relay::relay;
+use crate::worker::replay::replay;
 use crate::worker::shared::{Db, Host, Parts, Shared};
 use crate::worker::supervisor::supervise;
 
@@ -97,7 +98,7 @@ pub async fn run_until(
     let interval = config.postgres.prune_interval;
     tasks.spawn(task(prune(
         inbox.clone(),
-        prune_rule(&config),
+        prune_rules(&config),
         interval,
         watched.registry.counter(&names::PRUNED, &[]),
         stop.clone(),
@@ -178,6 +179,7 @@ fn start(
         stop.clone(),
     ));
     tasks.spawn(task(control::keep(shared.clone(), stop.clone())));
+    tasks.spawn(task(replay(shared.clone(), stop.clone())));
     if let Some(topic) = consumer.dead_letter_topic.clone() {
         let publisher = Publisher::new(&config.kafka).map_err(setup)?;
         tasks.spawn(task(relay(
@@ -200,15 +202,26 @@ fn engine_options(config: &Config) -> EngineOptions {
     }
 }
 
-fn prune_rule(config: &Config) -> PruneRule {
+fn prune_rules(config: &Config) -> Rules {
     let grace = |c: &ConsumerConfig| (c.name.clone(), c.dedup.grace);
     let grace: Vec<_> = config.consumers.iter().map(grace).collect();
-    let others = grace
-        .iter()
-        .map(|(_, grace)| *grace)
-        .max()
-        .unwrap_or_default();
-    PruneRule { grace, others }
+    let others = grace.iter().map(|(_, grace)| *grace).max();
+    let keep = |c: &ConsumerConfig| {
+        let publishes = c.dead_letter_topic.is_some();
+        (c.name.clone(), c.letters.keep_closed, publishes)
+    };
+    let keep: Vec<_> = config.consumers.iter().map(keep).collect();
+    let longest = keep.iter().map(|(_, keep, _)| *keep).max();
+    Rules {
+        claims: PruneRule {
+            grace,
+            others: others.unwrap_or_default(),
+        },
+        letters: KeepRule {
+            keep,
+            others: longest.unwrap_or(defaults::KEEP_CLOSED),
+        },
+    }
 }
 
 async fn task(work: impl Future<Output = ()>) -> Result<(), String> {

@@ -31,6 +31,7 @@ use tidegate_core::backoff::RetryPolicy;
 use tidegate_core::batch::BatchLimits;
 use tidegate_core::brake::BrakePolicy;
 use tidegate_core::event_id::IdRule;
+use tidegate_core::letter::Profile;
 use tidegate_core::limits::GuestLimits;
 use tidegate_core::resume::Start;
 use tidegate_core::ttl::TtlRule;
@@ -134,6 +135,8 @@ pub struct ConsumerConfig {
     /// `[consumer.dead_letter] topic`: default the first topic's name and `.dlt`. None after
     /// `dead_letter = "off"`: letters stay in PostgreSQL alone.
     pub dead_letter_topic: Option<String>,
+    /// The rest of `[consumer.dead_letter]`.
+    pub letters: LetterConfig,
     /// `[consumer.limits]`
     pub limits: GuestLimits,
     /// `instance`: `batch` or `record`.
@@ -142,6 +145,27 @@ pub struct ConsumerConfig {
     pub settings: BTreeMap<String, String>,
     /// `drain_timeout`: how long a revoked partition's batch may take to end.
     pub drain_timeout: Duration,
+}
+
+/// `[consumer.dead_letter]`, all but its topic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LetterConfig {
+    /// `headers`: whose names a published letter's headers have.
+    pub headers: Profile,
+    /// `keep_closed`: how long a closed letter is kept, if it has no more to be published.
+    pub keep_closed: Duration,
+    /// `max_replays`: rounds after which a letter is parked. At least 1.
+    pub max_replays: i32,
+}
+
+impl Default for LetterConfig {
+    fn default() -> Self {
+        Self {
+            headers: Profile::default(),
+            keep_closed: defaults::KEEP_CLOSED,
+            max_replays: i32::try_from(defaults::MAX_REPLAYS).unwrap_or(i32::MAX),
+        }
+    }
 }
 
 /// `[consumer.dedup]`

@@ -17,6 +17,7 @@ mod positions;
 mod preflight;
 mod prune;
 mod refused;
+mod replays;
 mod schema;
 mod settings;
 mod statements;
@@ -39,13 +40,17 @@ use settings::Settings;
 
 pub use control::{ALIVE, ConsumerRow, HostRow};
 pub use error::InboxError;
-pub use letters::{LetterFilter, LetterStatus, StoredLetter};
+pub use letters::{KeepRule, LetterFilter, LetterStatus, StoredLetter};
 pub use lookup::{InboxRow, ProgressRow};
 pub use positions::{Gap, NewPosition};
 pub use preflight::Preflight;
 pub use prune::PruneRule;
+pub use replays::{Planned, Prospect, ReplayProgress, ReplayRequest, Taken, Turn};
 pub use survey::{ClaimFigures, LetterFigures, PoolFigures};
-pub use transaction::{BatchHead, Begun, Finish, ResultLimits, Transaction};
+pub use transaction::{
+    BatchHead, Begun, Finish, ReplayBegun, ReplayEnd, ReplayHead, ReplayResult, ResultLimits,
+    Transaction,
+};
 pub use wall::Wall;
 
 /// Connections for what is not a batch: the relay, pruning and look-ups, so that none of them ever waits behind

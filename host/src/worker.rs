@@ -4,8 +4,8 @@
 //! its [`owner`] walks it through the core's states. It takes its [`position`] ([`assignment`]), then turns
 //! records into batches ([`partition`], [`pending`]), tries each in one transaction ([`attempt`], `claims`,
 //! [`guests`], `finish`; no more of them at the same time than get on together, [`lanes`]), asks the core for a verdict when one fails ([`react`]), and has Kafka's offset follow
-//! ([`offsets`]). [`relay`] publishes dead letters, [`prune`] removes expired claims; [`lag`] and [`survey`] ask for what
-//! only Kafka and the database know of the metrics.
+//! ([`offsets`]). [`relay`] publishes dead letters, [`replay`] handles them again on request, [`prune`] removes expired
+//! claims and letters that are over; [`lag`] and [`survey`] ask for what only Kafka and the database know of the metrics.
 
 pub mod alone;
 pub mod assignment;
@@ -26,6 +26,7 @@ pub mod prune;
 pub mod react;
 pub mod relay;
 pub mod repeats;
+pub mod replay;
 pub mod shared;
 pub mod supervisor;
 pub mod survey;

@@ -109,9 +109,12 @@ async fn a_letter_is_superseded_and_opened_again() {
     let filter = LetterFilter {
         consumer: Some("c".into()),
         status: Some(LetterStatus::Superseded),
-        limit: 10,
+        ..LetterFilter::default()
     };
-    assert_eq!(db.inbox.letters(&filter).await.expect("listed").len(), 1);
+    assert_eq!(
+        db.inbox.letters(&filter, 10).await.expect("listed").len(),
+        1
+    );
     let (transaction, _) = db.open(2, vec![]).await;
     let mut end = finish(3);
     end.letters = vec![(id_at(&db, 4), letter(4, Some("e")))];

@@ -4,7 +4,9 @@ mod headers;
 
 use sha2::{Digest, Sha256};
 
-pub use self::headers::{LetterFacts, MAX_HEADER_MESSAGE_BYTES, PREFIX, headers};
+pub use self::headers::{
+    ID, LetterFacts, MAX_HEADER_MESSAGE_BYTES, MAX_TRACE_BYTES, PREFIX, Profile, headers,
+};
 use crate::claim::BadEventId;
 use crate::limits::Limit;
 use crate::record::{Record, TopicPartition};

@@ -1,23 +1,35 @@
-//! `dlt list` and `dlt show`.
+//! `dlt`: dead letters.
+
+mod discard;
+mod export;
+mod filter;
+mod publish;
+mod replay;
+mod show;
+mod watch;
+
+use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::views::{Foreign, LetterDetail, LetterRow};
-use super::{CliError, FormatArgs, chosen, open, output, render};
+use super::{CliError, FormatArgs};
 use crate::config::Config;
-use crate::inbox::{LetterFilter, LetterStatus, StoredLetter};
+use filter::FilterArgs;
+use replay::ReplayArgs;
 
 /// Dead letters.
 #[derive(Debug, Subcommand)]
 pub(super) enum LettersCommand {
     /// List dead letters, newest first
     List {
-        /// Only this consumer's
-        #[arg(long)]
-        consumer: Option<String>,
+        #[command(flatten)]
+        filter: FilterArgs,
         /// Closed ones too: superseded, resolved and discarded
         #[arg(long)]
         all: bool,
+        /// Only those that the dead letter topic does not take
+        #[arg(long)]
+        unpublishable: bool,
         /// The most letters listed
         #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         limit: u32,
@@ -31,84 +43,76 @@ pub(super) enum LettersCommand {
         #[command(flatten)]
         format: FormatArgs,
     },
+    /// Handle open dead letters again, by the consumer that rejected them alone
+    ///
+    /// A running host of the consumer does it: one letter after the other through the same claim, handler, limits and
+    /// transaction. A letter that is handled is resolved; one that is rejected again stays open with its new cause, as
+    /// that of its next round, and is published again; one whose event was handled meanwhile is superseded. The command
+    /// waits for the end. It may be ended and asked again: no letter is replayed twice for that. It fails if letters
+    /// were rejected again.
+    Replay(Box<ReplayArgs>),
+    /// Write dead letters as JSON lines, oldest first, keys and values in base64
+    Export {
+        #[command(flatten)]
+        filter: FilterArgs,
+        /// Closed ones too
+        #[arg(long)]
+        all: bool,
+        /// A file in place of stdout; it must not exist
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Close open dead letters without replaying them
+    ///
+    /// They stay to be shown for `dead_letter.keep_closed`. Their events' claims expire as any others do.
+    Discard {
+        #[command(flatten)]
+        filter: FilterArgs,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+        /// Say how many there are, and discard none
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Try again to publish letters that the dead letter topic did not take
+    ///
+    /// A letter that is too large, for one, is marked and kept, and not tried again. After the topic's
+    /// `max.message.bytes` was raised, this takes the mark away; a host then publishes the letter.
+    Publish {
+        #[command(flatten)]
+        filter: FilterArgs,
+    },
 }
 
 /// Carries the command out.
 pub(super) async fn execute(config: Config, command: LettersCommand) -> Result<(), CliError> {
     match command {
         LettersCommand::List {
-            consumer,
+            filter,
             all,
+            unpublishable,
             limit,
             format,
         } => {
-            chosen(&config, consumer.as_deref())?;
-            let filter = LetterFilter {
-                consumer,
-                status: (!all).then_some(LetterStatus::Open),
-                limit: i64::from(limit),
-            };
-            list(&config, &filter, format).await
+            let mut filter = filter.read(&config, !all)?;
+            filter.unpublishable = unpublishable;
+            show::list(&config, &filter, limit, format).await
         }
-        LettersCommand::Show { id, format } => show(&config, &id, format).await,
-    }
-}
-
-async fn list(config: &Config, filter: &LetterFilter, args: FormatArgs) -> Result<(), CliError> {
-    let letters = open(config).await?.letters(filter).await?;
-    let rows: Vec<LetterRow> = letters.iter().map(row).collect();
-    let nothing = match filter.status {
-        Some(_) => "no open dead letters",
-        None => "no dead letters",
-    };
-    output::print(&render::list(args.format, &rows, nothing))
-}
-
-async fn show(config: &Config, id: &str, args: FormatArgs) -> Result<(), CliError> {
-    match open(config).await?.letter(id).await? {
-        Some(letter) => output::print(&render::one(args.format, &detail(letter))),
-        None => Err(CliError::Failed(format!(
-            "there is no dead letter {id:?}; `tidegate dlt list --all` lists them"
-        ))),
-    }
-}
-
-fn row(stored: &StoredLetter) -> LetterRow {
-    let (record, cause) = (&stored.letter.record, &stored.letter.cause);
-    LetterRow {
-        id: stored.id.clone(),
-        consumer: stored.consumer.clone(),
-        topic: record.source.topic.to_string(),
-        partition: record.source.partition,
-        offset: record.offset,
-        event_id: stored.letter.event_id.clone(),
-        code: cause.code.clone(),
-        message: cause.message.clone(),
-        sqlstate: cause.sqlstate.clone(),
-        attempts: cause.attempts,
-        state: stored.status.as_str().to_owned(),
-        created_at: stored.created_at.clone(),
-        published_at: stored.published_at.clone(),
-        module_digest: stored.module_digest.as_ref().map(hex::encode),
-    }
-}
-
-fn detail(stored: StoredLetter) -> LetterDetail {
-    let letter = row(&stored);
-    let foreign = |bytes: Option<bytes::Bytes>| bytes.map(|bytes| Foreign(bytes.to_vec()));
-    let record = stored.letter.record;
-    let headers = record.headers.into_iter();
-    LetterDetail {
-        letter,
-        cluster_id: stored.cluster_id,
-        replay_round: stored.replay_round,
-        scope: stored.letter.scope,
-        closed_at: stored.closed_at,
-        timestamp_ms: record.timestamp.millis(),
-        key: foreign(record.key),
-        value: foreign(record.value),
-        headers: headers
-            .map(|header| (header.name, foreign(header.value)))
-            .collect(),
+        LettersCommand::Replay(args) => replay::execute(&config, *args).await,
+        LettersCommand::Show { id, format } => show::one(&config, &id, format).await,
+        LettersCommand::Export {
+            filter,
+            all,
+            output,
+        } => export::execute(&config, &filter.read(&config, !all)?, output).await,
+        LettersCommand::Discard {
+            filter,
+            yes,
+            dry_run,
+        } => discard::execute(&config, &filter.read(&config, true)?, (yes, dry_run)).await,
+        LettersCommand::Publish { filter } => {
+            publish::execute(&config, filter.read(&config, false)?).await
+        }
     }
 }

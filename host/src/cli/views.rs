@@ -3,12 +3,14 @@
 mod consumers;
 mod offsets;
 mod positions;
+mod replays;
 
 use serde::{Serialize, Serializer};
 
 pub use consumers::ConsumerView;
 pub use offsets::{CountsView, OffsetRow};
 pub use positions::{Position, PositionRow};
+pub use replays::{PlannedRow, ReplayRow};
 
 use super::render::{Fields, Row, bytes, opt};
 
@@ -48,12 +50,16 @@ pub struct LetterRow {
     pub sqlstate: Option<String>,
     /// How often the record was tried.
     pub attempts: u32,
-    /// `open`, `superseded`, `resolved` or `discarded`.
+    /// The round of replay that rejected it; 0 for the first.
+    pub replay_round: i32,
+    /// `open`, `parked` (open, and replayed too often), `superseded`, `resolved` or `discarded`.
     pub state: String,
     /// When it was written, in UTC.
     pub created_at: String,
     /// When the dead letter topic took it; none while the relay has still to publish it.
     pub published_at: Option<String>,
+    /// Why the dead letter topic does not take it.
+    pub unpublishable: Option<String>,
     /// The module that handled the record.
     pub module_digest: Option<String>,
 }
@@ -83,10 +89,10 @@ impl Row for LetterRow {
             opt(self.event_id.as_ref()),
             self.code.clone(),
             self.state.clone(),
-            if self.published_at.is_some() {
-                "yes"
-            } else {
-                "no"
+            match (&self.published_at, &self.unpublishable) {
+                (Some(_), _) => "yes",
+                (None, Some(_)) => "refused",
+                (None, None) => "no",
             }
             .to_owned(),
             self.created_at.clone(),
@@ -103,8 +109,8 @@ pub struct LetterDetail {
     pub letter: LetterRow,
     /// The cluster that the record came from.
     pub cluster_id: String,
-    /// The round of replay that rejected it; 0 for the first.
-    pub replay_round: i32,
+    /// The ids it had before replays that rejected it again.
+    pub former_ids: Vec<String>,
     /// When it was closed, in UTC.
     pub closed_at: Option<String>,
     /// The event's scope.
@@ -137,11 +143,12 @@ impl Fields for LetterDetail {
             ("sqlstate", opt(letter.sqlstate.as_ref())),
             ("message", letter.message.clone()),
             ("attempts", letter.attempts.to_string()),
-            ("replay round", self.replay_round.to_string()),
+            ("replay round", letter.replay_round.to_string()),
             ("state", letter.state.clone()),
             ("created", letter.created_at.clone()),
             ("closed", opt(self.closed_at.as_ref())),
             ("published", opt(letter.published_at.as_ref())),
+            ("unpublishable", opt(letter.unpublishable.as_ref())),
             ("module", opt(letter.module_digest.as_ref())),
             ("key", foreign(&self.key)),
             ("value", foreign(&self.value)),

@@ -46,7 +46,7 @@ pub(super) fn read(
     };
     section.relabel(label.clone());
     let topics = names::topics(&section);
-    let (dead_letter_topic, dead_letter_at) = names::dead_letter(&section, &topics);
+    let (dead_letter_topic, dead_letter_at, letters) = names::dead_letter(&section, &topics);
     let batch = batch(section.child("batch"));
     let (limits, cpu_at) = limits(section.child("limits"));
     let config = ConsumerConfig {
@@ -59,6 +59,7 @@ pub(super) fn read(
         retry: retry(section.child("retry")),
         brake: brake(&section),
         dead_letter_topic,
+        letters,
         limits,
         instance: section.choice_or("instance", &INSTANCES, InstancePer::Batch),
         settings: settings(&section.child("settings")),

@@ -16,6 +16,15 @@ pub const ID: &str = "header:event-id";
 /// What is put after the first topic's name to name the dead letter topic.
 pub const DEAD_LETTER_SUFFIX: &str = ".dlt";
 
+/// How long a closed dead letter is kept: a month for whoever looks into what was replayed.
+pub const KEEP_CLOSED: Duration = seconds(30 * 86_400);
+
+/// Rounds of replay before a letter is parked: what has failed so often fails for a reason of its own.
+pub const MAX_REPLAYS: usize = 5;
+
+/// The most that `max_replays` may be.
+pub const REPLAYS_BOUND: usize = 1_000;
+
 /// Long enough for one batch to end, short enough for a container's usual 30 s to be kept.
 pub const SHUTDOWN_TIMEOUT: Duration = seconds(25);
 

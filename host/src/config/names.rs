@@ -1,11 +1,14 @@
 //! Names: consumer, topics, group, dead letter topic, handler.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tidegate_core::letter::Profile;
 
 use super::consumer::is_off;
-use super::defaults;
 use super::problems::Place;
 use super::section::Section;
+use super::{LetterConfig, defaults};
 
 /// `name`; empty after an error.
 pub(super) fn consumer(section: &Section<'_>) -> String {
@@ -76,13 +79,17 @@ pub(crate) fn bad_topic(name: &str) -> Option<String> {
     }
 }
 
-/// `dead_letter.topic`, and the place to point at; none for `dead_letter = "off"`.
-pub(super) fn dead_letter(section: &Section<'_>, topics: &[String]) -> (Option<String>, Place) {
+/// `dead_letter`: topic (none for `dead_letter = "off"`), the place to point at, and what becomes of letters.
+pub(super) fn dead_letter(
+    section: &Section<'_>,
+    topics: &[String],
+) -> (Option<String>, Place, LetterConfig) {
     if is_off(section, "dead_letter") {
-        return (None, section.place("dead_letter"));
+        let at = section.place("dead_letter");
+        return (None, at, LetterConfig::default());
     }
     let letters = section.child("dead_letter");
-    letters.choice_or("headers", &[("tidegate", ())], ());
+    let config = letter_config(&letters);
     let given = letters.text("topic");
     let usual = |first: &String| format!("{first}{}", defaults::DEAD_LETTER_SUFFIX);
     let first = topics.first().filter(|first| bad_topic(first).is_none());
@@ -98,7 +105,27 @@ pub(super) fn dead_letter(section: &Section<'_>, topics: &[String]) -> (Option<S
         letters.show("topic", topic.as_str());
     }
     letters.finish();
-    (topic, at)
+    (topic, at, config)
+}
+
+const PROFILES: [(&str, Profile); 3] = [
+    ("tidegate", Profile::Tidegate),
+    ("spring", Profile::Spring),
+    ("connect", Profile::Connect),
+];
+
+fn letter_config(letters: &Section<'_>) -> LetterConfig {
+    let rounds = defaults::MAX_REPLAYS;
+    let rounds = letters.count("max_replays", rounds, 1..=defaults::REPLAYS_BOUND);
+    LetterConfig {
+        headers: letters.choice_or("headers", &PROFILES, Profile::default()),
+        keep_closed: letters.duration(
+            "keep_closed",
+            defaults::KEEP_CLOSED,
+            Duration::ZERO..=defaults::TTL_BOUND,
+        ),
+        max_replays: i32::try_from(rounds).unwrap_or(i32::MAX),
+    }
 }
 
 /// `handler`, a path relative to the configuration file.

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tidegate_core::event_id::IdSource;
+use tidegate_core::letter::Profile;
 use tidegate_core::resume::Start;
 use tidegate_core::ttl::{OutOfRange, TtlSource};
 
@@ -414,14 +415,27 @@ fn timeouts_leave_room_for_one_another() {
 }
 
 #[test]
+fn dead_letters_have_a_profile_a_retention_and_a_bound_of_rounds() {
+    let letters = |keys: &str| load(&format!("{MINIMAL}[consumer.dead_letter]\n{keys}"));
+    let of = |keys: &str| letters(keys).unwrap().consumers.remove(0).letters;
+    let day = Duration::from_secs(86_400);
+    let default = of("");
+    assert_eq!((default.keep_closed, default.max_replays), (30 * day, 5));
+    let given = of("headers = \"spring\"\nkeep_closed = \"1d\"\nmax_replays = 2");
+    assert_eq!(given.headers, Profile::Spring);
+    assert_eq!((given.keep_closed, given.max_replays), (day, 2));
+    assert!(letters("max_replays = 0").is_err());
+}
+
+#[test]
 fn words_and_names_are_checked() {
     assert!(only_error_of("dedup = \"of\"").contains("write \"off\" or a table"));
     assert!(
         only_error_of("[consumer.dead_letter]\ntopic = \"a b\"").contains("not a topic's name")
     );
     assert!(
-        only_error_of("[consumer.dead_letter]\nheaders = \"spring\"")
-            .contains("write \"tidegate\"")
+        only_error_of("[consumer.dead_letter]\nheaders = \"sprung\"")
+            .contains("write \"tidegate\" or \"spring\" or \"connect\"")
     );
     assert!(only_error_of("[consumers]\nx = 1").contains("did you mean consumer?"));
     let text = MINIMAL.replace("handlers/credit.wasm", "registry:credit");

@@ -1,14 +1,21 @@
-//! Dead letters as stored: for the commands `dlt list` and `dlt show`, and for the relay.
+//! Dead letters as stored: for the commands, for the relay and for replays.
+
+mod change;
+mod filter;
+mod keep;
+mod publish;
 
 use bytes::Bytes;
 use tidegate_core::failure::Failure;
 use tidegate_core::letter::{Cause, Letter};
 use tidegate_core::record::{Header, Record, Timestamp, TopicPartition};
 use tokio_postgres::Row;
-use uuid::Uuid;
 
-use super::value::param::Param;
 use super::{Inbox, SqlParam};
+pub(super) use filter::{Given, matching};
+
+pub use filter::LetterFilter;
+pub use keep::KeepRule;
 
 /// What becomes of a letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,8 +60,12 @@ pub struct StoredLetter {
     pub consumer: String,
     /// The Kafka cluster that the record came from.
     pub cluster_id: String,
+    /// The log's epoch there.
+    pub log_epoch: i32,
     /// The round of replay that rejected it; 0 for the first.
     pub replay_round: i32,
+    /// The ids it had before those rounds.
+    pub former_ids: Vec<String>,
     /// The record and its cause.
     pub letter: Letter,
     /// The handler module, sha256 of its bytes.
@@ -69,17 +80,8 @@ pub struct StoredLetter {
     pub closed_at: Option<String>,
     /// When the relay published it, in UTC.
     pub published_at: Option<String>,
-}
-
-/// Which letters to list; newest first.
-#[derive(Clone, Debug, Default)]
-pub struct LetterFilter {
-    /// Of this consumer only.
-    pub consumer: Option<String>,
-    /// With this status only.
-    pub status: Option<LetterStatus>,
-    /// At most so many.
-    pub limit: i64,
+    /// Why the dead letter topic does not take it.
+    pub unpublishable: Option<String>,
 }
 
 macro_rules! select {
@@ -89,78 +91,76 @@ macro_rules! select {
                d.event_id, d.key, d.value, d.header_names, d.header_values, d.timestamp_ms, d.timestamp_type,
                d.code, d.message, d.sqlstate, d.attempts, d.module_digest, d.status, d.created_at::text,
                (extract(epoch FROM d.created_at) * 1000)::bigint AS created_ms,
-               d.closed_at::text, d.published_at::text FROM tidegate.dead_letters d "#,
+               d.closed_at::text, d.published_at::text, d.log_epoch, d.former_ids, d.unpublishable
+              FROM tidegate.dead_letters d "#,
             $rest
         )
     };
 }
 
-const LIST: &str = select!(
-    "WHERE ($1::text IS NULL OR d.consumer_name = $1) AND ($2::text IS NULL OR d.status = $2) \
-     ORDER BY d.created_at DESC, d.id LIMIT $3"
+use select;
+
+const LIST: &str = concat!(
+    select!("WHERE "),
+    matching!(),
+    " ORDER BY d.created_at DESC, d.id LIMIT $12"
+);
+
+/// The letters behind one, oldest first.
+const PAGE: &str = concat!(
+    select!("WHERE "),
+    matching!(),
+    " AND ($12::text IS NULL OR (d.created_at, d.id) > ($12::text::timestamptz, $13::text)) \
+      ORDER BY d.created_at, d.id LIMIT $14"
 );
 
 const SHOW: &str = select!("WHERE d.id = $1");
 
-/// Only the owner of a partition publishes its letters, in the order of their offsets.
-const UNPUBLISHED: &str = select!(
-    r#"JOIN tidegate.progress p
-         ON p.consumer_name = d.consumer_name AND p.topic = d.topic AND p.partition = d.partition
-      WHERE d.consumer_name = $1 AND d.published_at IS NULL AND p.owner = ANY ($2)
-      ORDER BY d.topic, d.partition, d."offset", d.created_at LIMIT $3"#
-);
-
-const MARK: &str = "UPDATE tidegate.dead_letters SET published_at = now() \
-     WHERE id = ANY ($1) AND published_at IS NULL RETURNING id";
+/// The letter that had this id before a replay rejected it again.
+const FORMER: &str = select!("WHERE d.former_ids <> '{}' AND d.former_ids @> ARRAY[$1::text]");
 
 impl Inbox {
-    /// Lists letters.
-    pub async fn letters(&self, filter: &LetterFilter) -> Result<Vec<StoredLetter>, Failure> {
-        let status = filter.status.map(LetterStatus::as_str);
-        let params: [SqlParam<'_>; 3] = [&filter.consumer, &status, &filter.limit];
+    /// Lists letters, newest first, at most `limit`.
+    pub async fn letters(
+        &self,
+        filter: &LetterFilter,
+        limit: i64,
+    ) -> Result<Vec<StoredLetter>, Failure> {
+        let given = Given::from(filter);
+        let params = given.with([&limit]);
         Ok(self.read(LIST, &params).await?.iter().map(stored).collect())
     }
 
-    /// The letter of this id.
+    /// The letters that come after `behind`, oldest first, at most `limit`.
+    pub async fn letters_after(
+        &self,
+        filter: &LetterFilter,
+        behind: Option<&StoredLetter>,
+        limit: i64,
+    ) -> Result<Vec<StoredLetter>, Failure> {
+        let given = Given::from(filter);
+        let (at, id) = (behind.map(|l| &l.created_at), behind.map(|l| &l.id));
+        let params = given.with([&at as SqlParam<'_>, &id, &limit]);
+        Ok(self.read(PAGE, &params).await?.iter().map(stored).collect())
+    }
+
+    /// The letter that has this id, or had it before a replay rejected it again.
     pub async fn letter(&self, id: &str) -> Result<Option<StoredLetter>, Failure> {
         if id.contains('\0') {
             return Ok(None);
         }
-        Ok(self.read(SHOW, &[&id]).await?.first().map(stored))
-    }
-
-    /// Letters that the relay has yet to publish, of the partitions whose tokens are given, oldest first in each
-    /// partition; at most `limit`.
-    pub async fn unpublished(
-        &self,
-        consumer: &str,
-        owners: &[Uuid],
-        limit: i64,
-    ) -> Result<Vec<StoredLetter>, Failure> {
-        let owners = Param::text(format!(
-            "{{{}}}",
-            owners
-                .iter()
-                .map(Uuid::to_string)
-                .collect::<Vec<_>>()
-                .join(",")
-        ));
-        Ok(self
-            .read(UNPUBLISHED, &[&consumer, &owners, &limit])
-            .await?
-            .iter()
-            .map(stored)
-            .collect())
-    }
-
-    /// Notes that these letters are published; returns how many were not before.
-    pub async fn mark_published(&self, ids: &[String]) -> Result<u64, Failure> {
-        let rows = Self::write(&self.service, MARK, &[&ids]).await?;
-        Ok(rows.len() as u64)
+        let mut rows = self.read(SHOW, &[&id]).await?;
+        if rows.is_empty() {
+            rows = self.read(FORMER, &[&id]).await?;
+        }
+        Ok(rows.first().map(stored))
     }
 }
 
-fn stored(row: &Row) -> StoredLetter {
+/// The code of a record with a header that could not be read.
+const UNREADABLE_HEADER: &str = "bad-header";
+
+pub(super) fn stored(row: &Row) -> StoredLetter {
     let attempts = u32::try_from(row.get::<_, i64>(18)).unwrap_or(u32::MAX);
     let cause = Cause {
         code: row.get(15),
@@ -172,7 +172,9 @@ fn stored(row: &Row) -> StoredLetter {
         id: row.get(0),
         consumer: row.get(1),
         cluster_id: row.get(2),
+        log_epoch: row.get(25),
         replay_round: row.get(3),
+        former_ids: row.get(26),
         letter: Letter {
             record: record(row),
             scope: row.get(7),
@@ -185,6 +187,7 @@ fn stored(row: &Row) -> StoredLetter {
         created_at_ms: row.get(22),
         closed_at: row.get(23),
         published_at: row.get(24),
+        unpublishable: row.get(27),
     }
 }
 
@@ -211,6 +214,7 @@ fn record(row: &Row) -> Record {
         key: bytes(9),
         value: bytes(10),
         headers: names.into_iter().zip(values).map(header).collect(),
-        unreadable_headers: 0,
+        // Such a header was not kept: the record is not whole, now and for ever.
+        unreadable_headers: u32::from(row.get::<_, &str>(15) == UNREADABLE_HEADER),
     }
 }

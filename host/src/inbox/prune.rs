@@ -60,7 +60,7 @@ impl Inbox {
 }
 
 /// A century at most: beyond it the database's clock would run out.
-fn micros(grace: Duration) -> i64 {
+pub(super) fn micros(grace: Duration) -> i64 {
     const CENTURY: i64 = 100 * 366 * 86_400 * 1_000_000;
     i64::try_from(grace.as_micros()).map_or(CENTURY, |us| us.min(CENTURY))
 }

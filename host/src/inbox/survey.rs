@@ -16,7 +16,7 @@ SELECT c.name, o.letters, (extract(epoch FROM now() - o.oldest) * 1000)::bigint,
        LATERAL (SELECT count(*) AS letters, min(d.created_at) AS oldest FROM tidegate.dead_letters d
                  WHERE d.consumer_name = c.name AND d.status = 'open') o,
        LATERAL (SELECT count(*) AS letters, min(d.created_at) AS oldest FROM tidegate.dead_letters d
-                 WHERE d.consumer_name = c.name AND d.published_at IS NULL) u";
+                 WHERE d.consumer_name = c.name AND d.published_at IS NULL AND d.unpublishable IS NULL) u";
 
 /// The oldest claim that pruning may take once its grace is over, and how many an open letter keeps from it.
 const CLAIMS: &str = "

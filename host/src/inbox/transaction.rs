@@ -8,12 +8,14 @@
 
 mod begin;
 mod claim;
+mod fence;
 mod finish;
 mod guest;
 mod ledger;
 mod letters;
 mod proof;
 mod refusal;
+mod replay;
 mod rows;
 
 use std::future::Future;
@@ -33,7 +35,10 @@ use uuid::Uuid;
 use super::error::{failure_of, overdue, unreachable};
 use super::pool::Held;
 use super::wall::Wall;
+use fence::Fence;
 use ledger::{Ledger, is_unusable};
+
+pub use replay::{ReplayBegun, ReplayEnd, ReplayHead, ReplayResult};
 
 /// What a batch begins with.
 #[derive(Clone, Debug)]
@@ -99,14 +104,13 @@ pub struct ResultLimits {
     pub bytes: usize,
 }
 
-/// An open batch.
+/// An open batch, or a letter's open replay.
 pub struct Transaction {
     held: Held,
     key: ProgressKey,
-    owner: Uuid,
     log_epoch: i32,
-    /// The row's `begun` as the fence raised it.
-    begun: i64,
+    /// The row that it began with and is proved by.
+    fence: Fence,
     wall: Wall,
     ledger: Ledger,
     limits: ResultLimits,
@@ -123,15 +127,14 @@ pub struct Transaction {
 const CANCEL_WAIT: Duration = Duration::from_secs(2);
 
 impl Transaction {
-    fn new(mut held: Held, head: &BatchHead, (begun, wall): (i64, Wall)) -> Self {
+    fn new(mut held: Held, (key, log_epoch): (ProgressKey, i32), fence: Fence, wall: Wall) -> Self {
         held.pipeline.clear();
         let guest = GuestLimits::default();
         Self {
             held,
-            key: head.key.clone(),
-            owner: head.owner,
-            log_epoch: head.log_epoch,
-            begun,
+            key,
+            log_epoch,
+            fence,
             wall,
             ledger: Ledger::default(),
             limits: ResultLimits {
@@ -251,7 +254,7 @@ impl std::fmt::Debug for Transaction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Transaction")
             .field("key", &self.key)
-            .field("begun", &self.begun)
+            .field("fence", &self.fence)
             .finish_non_exhaustive()
     }
 }

@@ -56,8 +56,8 @@ impl Publisher {
     /// Publishes one letter and returns the partition and offset that Kafka acknowledged.
     ///
     /// # Errors
-    /// Transient ones ask for another try, which may publish a letter twice (its id tells). Others
-    /// (too large, not authorised) do not pass by themselves.
+    /// [`KafkaError::Unpublishable`] is the letter's own (too large, for one) and does not pass by itself. All others
+    /// ask for another try, which may publish a letter twice (its id tells).
     pub async fn publish(&self, letter: Outgoing) -> Result<(i32, i64), KafkaError> {
         names::check_topic(&letter.topic)?;
         let what = format!("publishing to {:?}", letter.topic);
@@ -69,7 +69,7 @@ impl Publisher {
         let sent = tokio::time::timeout(DELIVERY, producer.send(record, ROOM)).await;
         match sent {
             Ok(Ok(delivery)) => Ok((delivery.partition, delivery.offset)),
-            Ok(Err((error, _))) => Err(KafkaError::refused(what, &error)),
+            Ok(Err((error, _))) => Err(KafkaError::unpublished(what, &error)),
             Err(_) => Err(KafkaError::Timeout {
                 what,
                 after: DELIVERY,

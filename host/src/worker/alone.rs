@@ -22,11 +22,13 @@ pub(super) enum Turn {
 }
 
 impl Stage {
-    async fn shared(&self) -> Turn {
+    /// Waits for whoever has it alone.
+    pub(super) async fn shared(&self) -> Turn {
         Turn::Shared(Arc::clone(&self.0).read_owned().await)
     }
 
-    async fn alone(&self) -> Turn {
+    /// Waits for all others.
+    pub(super) async fn alone(&self) -> Turn {
         Turn::Alone(Arc::clone(&self.0).write_owned().await)
     }
 }

@@ -174,6 +174,6 @@ fn event(pending: &Pending) -> Event<'_> {
         tenant: None,
         record: &pending.record,
         attempt: pending.attempts + 1,
-        replay_round: 0,
+        replay_round: pending.replay_round,
     }
 }

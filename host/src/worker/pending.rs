@@ -26,6 +26,8 @@ pub struct Pending {
     pub attempts: u32,
     /// Time that those, and the waits between them, took. Outages and neighbours' failures do not count.
     pub elapsed: Duration,
+    /// Which replay of it this is; 0 for a record that comes from its topic.
+    pub replay_round: u32,
     /// Before this it is not tried again.
     pub not_before: Option<Instant>,
     /// When it was fetched.
@@ -53,6 +55,7 @@ impl Pending {
             decided,
             attempts: 0,
             elapsed: Duration::ZERO,
+            replay_round: 0,
             not_before: None,
             fetched: Instant::now(),
         }

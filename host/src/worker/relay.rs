@@ -1,20 +1,22 @@
 //! The relay: publishes dead letters to the dead letter topic and marks them published.
 //!
 //! A letter is safe in PostgreSQL before it comes here, so a dead letter topic that is missing, full or
-//! refusing holds up nothing. A crash between publishing and marking publishes a letter twice, under one id.
+//! refusing holds up nothing. A crash between publishing and marking publishes a letter twice, under one id. A letter
+//! that the topic does not take, such as one that is too large, is marked so, and left alone until somebody takes the
+//! mark away.
 
-use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
+use tidegate_core::backoff::RetryPolicy;
 use tidegate_core::letter::{LetterFacts, headers};
 use tokio_util::sync::CancellationToken;
 
+use crate::config::ConsumerConfig;
 use crate::faults::{self, Point};
 use crate::inbox::StoredLetter;
-use crate::kafka::{Outgoing, Publisher};
+use crate::kafka::{KafkaError, Outgoing, Publisher};
 use crate::worker::repeats::{Repeats, Say};
 use crate::worker::shared::Shared;
 
@@ -22,14 +24,16 @@ use crate::worker::shared::Shared;
 const ROUND: usize = 100;
 /// How often the relay looks when nothing rings.
 const TICK: Duration = Duration::from_secs(1);
-/// How long the relay leaves off after a failure.
-const PAUSE: Duration = Duration::from_secs(3);
+/// How long the relay leaves off after failures in a row.
+const PAUSES: RetryPolicy = RetryPolicy {
+    initial: Duration::from_secs(2),
+    max: Duration::from_secs(15),
+    max_elapsed: Duration::MAX,
+    max_attempts: None,
+};
 
 /// How long marking may take at the end.
 const MARK: Duration = Duration::from_secs(2);
-/// The most letters aside, and how long they stay there.
-const ASIDE: usize = 10_000;
-const ASIDE_FOR: Duration = Duration::from_secs(600);
 
 /// Publishes the letters of the partitions that `shared` owns until `stop`.
 pub async fn relay(
@@ -42,7 +46,7 @@ pub async fn relay(
         publisher,
         topic,
         published: Vec::new(),
-        aside: HashMap::new(),
+        refused: Vec::new(),
         repeats: Repeats::default(),
     };
     tokio::select! {
@@ -60,64 +64,56 @@ struct Relay {
     topic: String,
     /// Letters published and not yet marked so.
     published: Vec<String>,
-    /// Letters that the broker refused for good, and when to ask it again.
-    aside: HashMap<String, Instant>,
+    /// Letters that the topic does not take and why, not yet marked so.
+    refused: Vec<(String, String)>,
     repeats: Repeats,
-}
-
-/// What became of a round's letters.
-#[derive(Default)]
-struct Round {
-    published: usize,
-    /// Keys of letters that failed: later ones must not overtake them.
-    held: HashSet<Bytes>,
-    failure: Option<String>,
 }
 
 impl Relay {
     async fn run(&mut self) -> Infallible {
         loop {
-            let wait = match self.round().await {
-                Ok(round) if round.failure.is_none() => {
+            match self.round().await {
+                Ok(settled) => {
                     self.repeats.over();
-                    if round.published == ROUND {
-                        Duration::ZERO
-                    } else {
-                        TICK
+                    if settled < ROUND {
+                        self.rest().await;
                     }
                 }
-                Ok(Round {
-                    failure: Some(error),
-                    ..
-                })
-                | Err(error) => {
+                Err(error) => {
                     self.say(&error);
-                    PAUSE
+                    let turn = u32::try_from(self.repeats.count()).unwrap_or(u32::MAX);
+                    tokio::time::sleep(PAUSES.wait(turn, fastrand::f64())).await;
                 }
-                Ok(_) => TICK,
-            };
-            tokio::select! {
-                () = self.shared.letters.notified(), if wait != PAUSE => {}
-                () = tokio::time::sleep(wait) => {}
             }
         }
     }
 
-    /// Publishes one round, oldest first, and marks what was published.
-    async fn round(&mut self) -> Result<Round, String> {
+    /// Waits until there may be more.
+    async fn rest(&self) {
+        tokio::select! {
+            () = self.shared.letters.notified() => {}
+            () = tokio::time::sleep(TICK) => {}
+        }
+    }
+
+    /// Publishes one round, oldest first, and marks what was published; how many letters that settled.
+    async fn round(&mut self) -> Result<usize, String> {
         self.mark().await?;
-        let letters = self.letters().await?;
-        let mut round = Round::default();
-        for letter in &letters {
-            if !self.publish(letter, &mut round).await {
+        let (mut settled, mut failure) = (0, None);
+        for letter in &self.letters().await? {
+            // None overtakes one that failed, so that letters of a key keep their order.
+            if let Err(error) = self.publish(letter).await {
+                failure = Some(error.to_string());
                 break;
             }
+            settled += 1;
         }
         self.mark().await?;
-        Ok(round)
+        failure.map_or(Ok(settled), Err)
     }
 
     async fn mark(&mut self) -> Result<(), String> {
+        self.mark_refused().await?;
         if self.published.is_empty() {
             return Ok(());
         }
@@ -130,45 +126,48 @@ impl Relay {
         Ok(())
     }
 
-    /// The oldest unpublished letters, those aside left out.
+    async fn mark_refused(&mut self) -> Result<(), String> {
+        if self.refused.is_empty() {
+            return Ok(());
+        }
+        let marked = self.shared.inbox.mark_unpublishable(&self.refused).await;
+        marked.map_err(|e| e.to_string())?;
+        let letters = self.refused.len();
+        let (consumer, topic) = (&self.shared.name, &self.topic);
+        if let Some((id, reason)) = self.refused.first() {
+            tracing::warn!(%consumer, topic, letters, id, reason, "the dead letter topic does not take these letters; they are kept in PostgreSQL, and `tidegate dlt publish` tries them again");
+        }
+        self.refused.clear();
+        Ok(())
+    }
+
+    /// The oldest letters that are to be published.
     async fn letters(&mut self) -> Result<Vec<StoredLetter>, String> {
-        let now = Instant::now();
-        self.aside.retain(|_, again| *again > now);
         let tokens = self.shared.tokens();
         if tokens.is_empty() {
             return Ok(Vec::new());
         }
-        let limit = i64::try_from(ROUND + self.aside.len()).unwrap_or(i64::MAX);
-        let found = self
-            .shared
-            .inbox
-            .unpublished(&self.shared.name, &tokens, limit)
-            .await;
-        let mut letters = found.map_err(|e| e.to_string())?;
-        letters.retain(|letter| !self.aside.contains_key(&letter.id));
-        Ok(letters)
+        let (inbox, most) = (&self.shared.inbox, i64::try_from(ROUND).unwrap_or(i64::MAX));
+        let found = inbox.unpublished(&self.shared.name, &tokens, most).await;
+        found.map_err(|e| e.to_string())
     }
 
-    /// Publishes one letter; false if the broker cannot be used now, so that the rest had better wait.
-    async fn publish(&mut self, letter: &StoredLetter, round: &mut Round) -> bool {
-        let key = letter.letter.record.key.as_ref();
-        if key.is_some_and(|key| round.held.contains(key)) {
-            return true;
+    /// Publishes one letter, or finds that the topic does not take it. The error is the topic's, or the broker's.
+    async fn publish(&mut self, letter: &StoredLetter) -> Result<(), KafkaError> {
+        let outgoing = outgoing(&self.shared.config, &self.topic, letter);
+        let offset = letter.letter.record.offset;
+        faults::at(Point::LetterPublishing, offset);
+        match self.publisher.publish(outgoing).await {
+            Ok(_) => {
+                faults::at(Point::LetterPublished, offset);
+                self.published.push(letter.id.clone());
+            }
+            Err(KafkaError::Unpublishable { reason, .. }) => {
+                self.refused.push((letter.id.clone(), reason));
+            }
+            Err(error) => return Err(error),
         }
-        faults::at(Point::LetterPublishing, letter.letter.record.offset);
-        let Err(error) = self.publisher.publish(outgoing(&self.topic, letter)).await else {
-            faults::at(Point::LetterPublished, letter.letter.record.offset);
-            round.published += 1;
-            self.published.push(letter.id.clone());
-            return true;
-        };
-        round.held.extend(key.cloned());
-        round.failure = Some(error.to_string());
-        if !error.is_transient() && self.aside.len() < ASIDE {
-            self.aside
-                .insert(letter.id.clone(), Instant::now() + ASIDE_FOR);
-        }
-        !error.is_transient()
+        Ok(())
     }
 
     fn say(&mut self, error: &str) {
@@ -186,13 +185,15 @@ impl Relay {
     }
 }
 
-fn outgoing(topic: &str, letter: &StoredLetter) -> Outgoing {
+fn outgoing(config: &ConsumerConfig, topic: &str, letter: &StoredLetter) -> Outgoing {
     let facts = LetterFacts {
         id: &letter.id,
         consumer: &letter.consumer,
+        group: &config.group,
         cluster_id: &letter.cluster_id,
         record: &letter.letter.record,
         cause: &letter.letter.cause,
+        replay_round: u32::try_from(letter.replay_round).unwrap_or(0),
         event_id: letter.letter.event_id.as_deref(),
         module_digest: letter.module_digest.as_deref(),
         rejected_at_ms: letter.created_at_ms,
@@ -201,6 +202,6 @@ fn outgoing(topic: &str, letter: &StoredLetter) -> Outgoing {
         topic: topic.to_owned(),
         key: letter.letter.record.key.clone(),
         value: letter.letter.record.value.clone(),
-        headers: headers(&facts),
+        headers: headers(config.letters.headers, &facts),
     }
 }

@@ -1,4 +1,8 @@
-//! A published dead letter's headers.
+//! A published dead letter's headers, by profile.
+
+mod connect;
+mod spring;
+mod tidegate;
 
 use bytes::Bytes;
 
@@ -8,9 +12,25 @@ use crate::text::bounded;
 
 /// What the names of Tidegate's own headers begin with. Inbound ones are stripped: they are replaced, never
 /// appended.
-pub const PREFIX: &str = "tidegate-";
+pub const PREFIX: &str = tidegate::PREFIX;
+/// The stable id's header, in every profile.
+pub const ID: &str = "tidegate-dead-letter-id";
 /// The most bytes of the error message's header.
 pub const MAX_HEADER_MESSAGE_BYTES: usize = 1024;
+/// The most bytes of the header that a profile has for the whole of what happened.
+pub const MAX_TRACE_BYTES: usize = 4096;
+
+/// Whose names the headers have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// Tidegate's own, all of them text.
+    #[default]
+    Tidegate,
+    /// Those of Spring for Apache Kafka; its numbers are big-endian.
+    Spring,
+    /// Those of Kafka Connect, all of them text.
+    Connect,
+}
 
 /// What a dead letter's headers tell.
 #[derive(Clone, Copy, Debug)]
@@ -19,12 +39,16 @@ pub struct LetterFacts<'a> {
     pub id: &'a str,
     /// The consumer's name.
     pub consumer: &'a str,
+    /// The consumer's group.
+    pub group: &'a str,
     /// The cluster that the record was read from.
     pub cluster_id: &'a str,
     /// The record.
     pub record: &'a Record,
     /// Why it was rejected.
     pub cause: &'a Cause,
+    /// The round of replay that rejected it; 0 for the first.
+    pub replay_round: u32,
     /// The event's id, where the record has a good one.
     pub event_id: Option<&'a str>,
     /// The digest of the module that handled it, if one did.
@@ -33,64 +57,46 @@ pub struct LetterFacts<'a> {
     pub rejected_at_ms: i64,
 }
 
-/// The record's own headers, in order and byte for byte but for those under the prefix, and then one of
-/// each of Tidegate's, in UTF-8 text.
-pub fn headers(facts: &LetterFacts<'_>) -> Vec<Header> {
-    let foreign = facts.record.headers.iter().filter(|h| !is_own(&h.name));
-    let own = own(facts).into_iter().filter_map(|(name, value)| {
-        let value = Some(Bytes::from(value?));
-        let name = format!("{PREFIX}{name}");
-        Some(Header { name, value })
-    });
-    foreign.cloned().chain(own).collect()
+/// The record's own headers, in order and byte for byte but for those under the profile's prefix and Tidegate's, and
+/// then one of each of the profile's. The stable id rides along in every profile.
+pub fn headers(profile: Profile, facts: &LetterFacts<'_>) -> Vec<Header> {
+    let (prefix, own) = match profile {
+        Profile::Tidegate => (tidegate::PREFIX, tidegate::own(facts)),
+        Profile::Spring => (spring::PREFIX, spring::own(facts)),
+        Profile::Connect => (connect::PREFIX, connect::own(facts)),
+    };
+    let foreign = |header: &&Header| !begins(&header.name, PREFIX) && !begins(&header.name, prefix);
+    let foreign = facts.record.headers.iter().filter(foreign).cloned();
+    foreign.chain([text(ID, facts.id)]).chain(own).collect()
 }
 
-fn is_own(name: &str) -> bool {
-    let start = name.as_bytes().get(..PREFIX.len());
-    start.is_some_and(|start| start.eq_ignore_ascii_case(PREFIX.as_bytes()))
+fn begins(name: &str, prefix: &str) -> bool {
+    let start = name.as_bytes().get(..prefix.len());
+    start.is_some_and(|start| start.eq_ignore_ascii_case(prefix.as_bytes()))
 }
 
-fn own(facts: &LetterFacts<'_>) -> [(&'static str, Option<String>); 15] {
-    let (record, cause) = (facts.record, facts.cause);
-    let (timestamp, timestamp_type) = timestamp(record.timestamp);
-    let message = bounded(&cause.message, MAX_HEADER_MESSAGE_BYTES);
-    [
-        ("dead-letter-id", Some(facts.id.to_owned())),
-        ("consumer", Some(facts.consumer.to_owned())),
-        ("cluster-id", Some(facts.cluster_id.to_owned())),
-        ("topic", Some(record.source.topic.to_string())),
-        ("partition", Some(record.source.partition.to_string())),
-        ("offset", Some(record.offset.to_string())),
-        ("timestamp", Some(timestamp.to_string())),
-        ("timestamp-type", Some(timestamp_type.to_owned())),
-        ("error-code", Some(cause.code.clone())),
-        ("error-message", Some(message)),
-        ("sqlstate", cause.sqlstate.clone()),
-        ("attempts", Some(cause.attempts.to_string())),
-        ("event-id", facts.event_id.map(str::to_owned)),
-        ("module-digest", facts.module_digest.map(hex::encode)),
-        ("rejected-at", Some(rfc3339(facts.rejected_at_ms))),
-    ]
+fn text(name: &str, value: &str) -> Header {
+    bytes(name, Bytes::copy_from_slice(value.as_bytes()))
 }
 
-/// A record without a timestamp has Kafka's own -1, and the type `none`.
-fn timestamp(timestamp: Timestamp) -> (i64, &'static str) {
-    match timestamp {
-        Timestamp::Unknown => (-1, "none"),
-        Timestamp::Created(ms) => (ms, "create"),
-        Timestamp::Appended(ms) => (ms, "append"),
+fn bytes(name: &str, value: impl Into<Bytes>) -> Header {
+    Header {
+        name: name.to_owned(),
+        value: Some(value.into()),
     }
 }
 
-/// Moments outside the years that the calendar reaches become the nearest one inside.
-fn rfc3339(ms: i64) -> String {
-    let nearest = if ms < 0 {
-        jiff::Timestamp::MIN
-    } else {
-        jiff::Timestamp::MAX
-    };
-    format!(
-        "{:.3}",
-        jiff::Timestamp::from_millisecond(ms).unwrap_or(nearest)
-    )
+/// The error's message, bounded.
+fn message(cause: &Cause) -> String {
+    bounded(&cause.message, MAX_HEADER_MESSAGE_BYTES)
+}
+
+/// All of the error's words, such as a trap's frames, bounded.
+fn trace(cause: &Cause) -> String {
+    bounded(&cause.message, MAX_TRACE_BYTES)
+}
+
+/// A record without a timestamp has Kafka's own -1.
+fn millis(timestamp: Timestamp) -> i64 {
+    timestamp.millis().unwrap_or(-1)
 }

@@ -19,9 +19,11 @@ fn facts<'a>(record: &'a Record, cause: &'a Cause) -> LetterFacts<'a> {
     LetterFacts {
         id: "1d",
         consumer: "billing",
+        group: "billing-group",
         cluster_id: "A",
         record,
         cause,
+        replay_round: 2,
         event_id: Some("e"),
         module_digest: Some(&[0xab, 0x01]),
         rejected_at_ms: 1_700_000_000_123,
@@ -50,11 +52,97 @@ fn every_fact_has_its_header() {
         ("tidegate-error-message", "twice"),
         ("tidegate-sqlstate", "23505"),
         ("tidegate-attempts", "2"),
+        ("tidegate-replay-round", "2"),
         ("tidegate-event-id", "e"),
         ("tidegate-module-digest", "ab01"),
         ("tidegate-rejected-at", "2023-11-14T22:13:20.123Z"),
     ];
-    assert_eq!(texts(&headers(&facts(&record, &cause))), wanted);
+    assert_eq!(
+        texts(&headers(Profile::Tidegate, &facts(&record, &cause))),
+        wanted
+    );
+}
+
+#[test]
+fn spring_gets_its_names_and_big_endian_numbers() {
+    let (record, cause) = (record(), cause("twice"));
+    let id = header("tidegate-dead-letter-id", b"1d");
+    let wanted: [(&str, &[u8]); 10] = [
+        ("original-topic", b"orders"),
+        ("original-partition", b"\0\0\0\x02"),
+        ("original-offset", b"\0\0\0\0\0\0\0\x07"),
+        // 1,700,000,000,000
+        ("original-timestamp", b"\0\0\x01\x8b\xcf\xe5\x68\0"),
+        ("original-timestamp-type", b"CreateTime"),
+        ("original-consumer-group", b"billing-group"),
+        ("exception-fqcn", b"sql-23505"),
+        ("exception-cause-fqcn", b"23505"),
+        ("exception-message", b"twice"),
+        ("exception-stacktrace", b"twice"),
+    ];
+    let wanted = wanted.map(|(name, value)| header(&format!("kafka_dlt-{name}"), value));
+    let made = headers(Profile::Spring, &facts(&record, &cause));
+    assert_eq!(made, [vec![id], wanted.to_vec()].concat());
+    let unknown = Record {
+        timestamp: Timestamp::Unknown,
+        ..record
+    };
+    let made = headers(Profile::Spring, &facts(&unknown, &cause));
+    assert_eq!(made[4].value.as_deref(), Some(&[0xff; 8][..]));
+    assert_eq!(
+        made[5],
+        header("kafka_dlt-original-timestamp-type", b"NoTimestampType")
+    );
+}
+
+#[test]
+fn connect_gets_its_names_in_text() {
+    let (record, cause) = (record(), cause("twice"));
+    let wanted = [
+        ("tidegate-dead-letter-id", "1d"),
+        ("__connect.errors.topic", "orders"),
+        ("__connect.errors.partition", "2"),
+        ("__connect.errors.offset", "7"),
+        ("__connect.errors.connector.name", "billing"),
+        ("__connect.errors.task.id", "0"),
+        ("__connect.errors.stage", "TASK_PUT"),
+        ("__connect.errors.class.name", "ab01"),
+        ("__connect.errors.exception.class.name", "sql-23505"),
+        ("__connect.errors.exception.message", "twice"),
+        ("__connect.errors.exception.stacktrace", "twice"),
+    ];
+    let made = headers(Profile::Connect, &facts(&record, &cause));
+    assert_eq!(texts(&made), wanted);
+}
+
+#[test]
+fn each_profile_replaces_its_own_names_and_leaves_the_others() {
+    let inbound = vec![
+        header("kafka_dlt-exception-fqcn", b"old"),
+        header("__connect.errors.stage", b"old"),
+        header("tidegate-dead-letter-id", b"forged"),
+        header("k", b"v"),
+    ];
+    let (record, cause) = (with_headers(inbound.clone()), cause("m"));
+    for (profile, kept) in [
+        (Profile::Tidegate, vec![0, 1, 3]),
+        (Profile::Spring, vec![1, 3]),
+        (Profile::Connect, vec![0, 3]),
+    ] {
+        let kept: Vec<_> = kept
+            .into_iter()
+            .map(|n: usize| inbound[n].clone())
+            .collect();
+        let made = headers(profile, &facts(&record, &cause));
+        assert_eq!(made[..kept.len()], kept, "{profile:?}");
+        assert_eq!(made[kept.len()], header(ID, b"1d"), "{profile:?}");
+        let second = with_headers(made.clone());
+        assert_eq!(
+            headers(profile, &facts(&second, &cause)),
+            made,
+            "{profile:?}"
+        );
+    }
 }
 
 #[test]
@@ -69,7 +157,7 @@ fn the_records_own_stay_and_inbound_ones_under_the_prefix_go() {
     all.insert(1, header("Tidegate-Offset", b"99"));
     all.insert(3, header("tidegate-x", b"1"));
     let (record, cause) = (with_headers(all), cause("m"));
-    let made = headers(&facts(&record, &cause));
+    let made = headers(Profile::Tidegate, &facts(&record, &cause));
     assert_eq!(made[..4], own);
     assert_eq!(
         made.iter()
@@ -82,7 +170,7 @@ fn the_records_own_stay_and_inbound_ones_under_the_prefix_go() {
         headers: made.clone(),
         ..record
     };
-    assert_eq!(headers(&facts(&second, &cause)), made);
+    assert_eq!(headers(Profile::Tidegate, &facts(&second, &cause)), made);
 }
 
 #[test]
@@ -100,7 +188,7 @@ fn what_is_unknown_has_no_header() {
         module_digest: None,
         ..facts(&record, &cause)
     };
-    let made = headers(&facts);
+    let made = headers(Profile::Tidegate, &facts);
     let names: Vec<_> = made.iter().map(|h| h.name.as_str()).collect();
     for absent in [
         "tidegate-sqlstate",
@@ -151,13 +239,16 @@ fn ids_are_stable_and_apart() {
 
 proptest! {
     #[test]
-    fn headers_are_bounded_and_never_panic(message in ".{0,2000}", at: i64, name in ".{0,20}") {
+    fn headers_are_bounded_and_never_panic(message in ".{0,6000}", at: i64, name in ".{0,20}") {
         let (record, cause) = (with_headers(vec![header(&name, b"x")]), cause(&message));
         let facts = LetterFacts { rejected_at_ms: at, ..facts(&record, &cause) };
-        for header in headers(&facts) {
-            let value = header.value.unwrap();
-            prop_assert!(value.len() <= MAX_HEADER_MESSAGE_BYTES);
-            prop_assert!(std::str::from_utf8(&value).is_ok());
+        for profile in [Profile::Tidegate, Profile::Spring, Profile::Connect] {
+            for header in headers(profile, &facts) {
+                let value = header.value.unwrap();
+                prop_assert!(value.len() <= MAX_TRACE_BYTES);
+                let text = !header.name.starts_with("kafka_dlt-original-");
+                prop_assert!(!text || std::str::from_utf8(&value).is_ok());
+            }
         }
     }
 }

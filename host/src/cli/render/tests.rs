@@ -15,6 +15,8 @@ fn letter() -> LetterRow {
         message: "line\n\u{1b}[2J".to_owned() + &"x".repeat(100),
         sqlstate: None,
         attempts: 1,
+        replay_round: 0,
+        unpublishable: None,
         state: "open".into(),
         created_at: "2026-01-01T00:00:00Z".into(),
         published_at: None,
@@ -61,7 +63,7 @@ fn a_letter_shows_its_record_byte_for_byte() {
     let detail = LetterDetail {
         letter: letter(),
         cluster_id: "c".into(),
-        replay_round: 0,
+        former_ids: Vec::new(),
         closed_at: None,
         scope: String::new(),
         timestamp_ms: Some(5),

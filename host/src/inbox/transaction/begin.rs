@@ -8,6 +8,7 @@ use tidegate_core::lanes::lock_key;
 use tokio_postgres::{Client, Row, Statement};
 
 use super::claim::{CLAIM, Claims, answers};
+use super::fence::Fence;
 use super::{BatchHead, Begun, Transaction};
 use crate::inbox::connection::{Connection, send};
 use crate::inbox::error::no_standby;
@@ -17,8 +18,8 @@ use crate::inbox::{Inbox, SqlParam};
 
 /// Constraints become immediate before the fence arms the seal trigger: a record succeeds or fails as it would
 /// alone, and only the seal waits for the end.
-const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET CONSTRAINTS ALL IMMEDIATE; \
-    SET CONSTRAINTS tidegate.progress_seal DEFERRED";
+pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET CONSTRAINTS ALL IMMEDIATE; \
+    SET CONSTRAINTS tidegate.progress_seal, tidegate.replay_seal DEFERRED";
 
 const FENCE: &str = "UPDATE tidegate.progress SET begun = begun + 1 \
     WHERE consumer_name = $1 AND topic = $2 AND partition = $3 AND owner = $4 AND next_offset = $5 \
@@ -45,7 +46,9 @@ impl Inbox {
                 begun: Some(begun),
                 claimed,
             }) => {
-                let transaction = Transaction::new(held, head, (begun, self.wall));
+                let (place, owner) = ((head.key.clone(), head.log_epoch), head.owner);
+                let fence = Fence::Partition { owner, begun };
+                let transaction = Transaction::new(held, place, fence, self.wall);
                 Ok(Begun::Open(Box::new(transaction), claimed))
             }
             Ok(Opened { begun: None, .. }) => outside(held, head).await,
@@ -103,7 +106,7 @@ async fn open(
     let client = &*connection.client;
     let begin = send(client.batch_execute(begin));
     let fence = send(make_fence(client, fence, head));
-    let claim = (!head.claims.is_empty()).then(|| send(Claims::of(head).make(client, claim)));
+    let claim = (!head.claims.is_empty()).then(|| send(claims(head).make(client, claim)));
     connection
         .answer("BEGIN", begin)
         .await
@@ -117,6 +120,11 @@ async fn open(
         begun: fenced.first().map(|row| row.get(0)),
         claimed: answers(&head.claims, &claimed),
     })
+}
+
+fn claims(head: &BatchHead) -> Claims<'_> {
+    let place = (&head.key, head.log_epoch);
+    Claims::of(place, &head.claims, head.module_digest.as_ref())
 }
 
 async fn make_fence(

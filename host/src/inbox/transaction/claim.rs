@@ -5,16 +5,18 @@ use std::time::Duration;
 
 use tidegate_core::claim::{Age, ClaimRequest, Claimed, DuplicateKind, Standing};
 use tidegate_core::failure::Broken;
+use tidegate_core::progress::ProgressKey;
 use tokio_postgres::{Client, Row, Statement};
 
-use super::{BatchHead, Transaction};
+use super::Transaction;
 use crate::inbox::SqlParam;
 use crate::inbox::connection::Connection;
 
-/// Takes what is new, what has expired, and what another record of the event was rejected with. A rejected claim
-/// does not expire, and its own record never takes it again. The order is the same on every host, so that two
-/// of them never wait for one another in a ring.
-pub(super) const CLAIM: &str = r#"
+/// The claim, with the condition on which a rejected claim is taken.
+macro_rules! claim {
+    ($rejected:literal) => {
+        concat!(
+            r#"
 INSERT INTO tidegate.processed_events AS e (consumer_name, scope, event_id, processed_at, processed_until, topic,
     partition, log_epoch, "offset", outcome, module_digest)
 SELECT $1, c.scope, c.event_id, now(), now() + c.ttl_us * interval '1 microsecond', $6, $7, $9, c.at, 'done', $8
@@ -25,10 +27,24 @@ ON CONFLICT (consumer_name, scope, event_id) DO UPDATE
        partition = excluded.partition, log_epoch = excluded.log_epoch, "offset" = excluded."offset",
        outcome = excluded.outcome, replaced = e.outcome, module_digest = excluded.module_digest
  WHERE (e.outcome <> 'rejected' AND e.processed_until <= now())
-    OR (e.outcome = 'rejected'
-        AND (e.topic, e.partition, e.log_epoch, e."offset")
-            <> (excluded.topic, excluded.partition, excluded.log_epoch, excluded."offset"))
-RETURNING "offset", replaced"#;
+    OR (e.outcome = 'rejected' AND "#,
+            $rejected,
+            r#")
+RETURNING "offset", replaced"#
+        )
+    };
+}
+
+/// Takes what is new, what has expired, and what another record of the event was rejected with. A rejected claim
+/// does not expire, and its own record never takes it again. The order is the same on every host, so that two
+/// of them never wait for one another in a ring.
+pub(super) const CLAIM: &str = claim!(
+    r#"(e.topic, e.partition, e.log_epoch, e."offset")
+            <> (excluded.topic, excluded.partition, excluded.log_epoch, excluded."offset")"#
+);
+
+/// The same for a letter's replay, which takes its own record's rejected claim too.
+pub(super) const CLAIM_AGAIN: &str = claim!("true");
 
 /// Where the claims stand that were not taken.
 const STANDING: &str = r#"
@@ -44,7 +60,8 @@ const LONGEST_TTL_US: i64 = 1_000 * 366 * 86_400 * 1_000_000;
 
 /// The claim's parameters.
 pub(super) struct Claims<'a> {
-    head: &'a BatchHead,
+    key: &'a ProgressKey,
+    epoch: i32,
     scopes: Vec<&'a str>,
     ids: Vec<&'a str>,
     ttls: Vec<i64>,
@@ -54,18 +71,23 @@ pub(super) struct Claims<'a> {
 
 impl<'a> Claims<'a> {
     /// Sorted as the server is to take them: it finds nothing left to sort.
-    pub(super) fn of(head: &'a BatchHead) -> Self {
-        debug_assert!(rise(&head.claims), "offsets that do not rise");
-        let mut claims: Vec<&ClaimRequest> = head.claims.iter().collect();
+    pub(super) fn of(
+        (key, epoch): (&'a ProgressKey, i32),
+        claims: &'a [ClaimRequest],
+        digest: Option<&'a [u8; 32]>,
+    ) -> Self {
+        debug_assert!(rise(claims), "offsets that do not rise");
+        let mut claims: Vec<&ClaimRequest> = claims.iter().collect();
         claims.sort_unstable_by_key(|claim| key_of(claim));
         debug_assert!(are_distinct(&claims), "an id twice in one claim");
         Self {
-            head,
+            key,
+            epoch,
             scopes: claims.iter().map(|c| &*c.scope).collect(),
             ids: claims.iter().map(|c| c.event_id.as_str()).collect(),
             ttls: claims.iter().map(|c| micros(c)).collect(),
             offsets: claims.iter().map(|c| c.offset).collect(),
-            digest: head.module_digest.as_ref().map(|d| d.as_slice()),
+            digest: digest.map(|d| d.as_slice()),
         }
     }
 
@@ -75,10 +97,10 @@ impl<'a> Claims<'a> {
         client: &Client,
         claim: Statement,
     ) -> Result<Vec<Row>, tokio_postgres::Error> {
-        let (key, epoch) = (&self.head.key, self.head.log_epoch);
-        let (topic, partition) = (key.source.topic.as_ref(), key.source.partition);
+        let source = &self.key.source;
+        let (topic, partition) = (source.topic.as_ref(), source.partition);
         let params: [SqlParam<'_>; 9] = [
-            &key.consumer,
+            &self.key.consumer,
             &self.scopes,
             &self.ids,
             &self.ttls,
@@ -86,7 +108,7 @@ impl<'a> Claims<'a> {
             &topic,
             &partition,
             &self.digest,
-            &epoch,
+            &self.epoch,
         ];
         client.query(&claim, &params).await
     }

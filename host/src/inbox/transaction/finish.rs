@@ -1,19 +1,21 @@
-//! Ending a batch: outcomes, letters, progress with its proof, COMMIT.
+//! Ending a transaction: outcomes, letters, the fence's row with its proof, COMMIT.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tidegate_core::claim::EventId;
 use tidegate_core::failure::{Broken, Failure};
+use tidegate_core::outcome::Outcome;
 use tokio_postgres::{Client, Statement};
 
 use super::letters::{self, Shared};
 use super::proof::{Proof, SEAL};
-use super::{Finish, Transaction};
+use super::{Finish, ReplayEnd, Transaction};
 use crate::faults::{self, Point};
 use crate::inbox::connection::{Sent, send};
 use crate::inbox::error::{failure_of, overdue};
 
-const OUTCOMES: &str = "
+pub(super) const OUTCOMES: &str = "
 UPDATE tidegate.processed_events e SET outcome = o.outcome
   FROM unnest($2::text[], $3::text[], $4::text[]) AS o (scope, event_id, outcome)
  WHERE e.consumer_name = $1 AND e.scope = o.scope AND e.event_id = o.event_id";
@@ -27,18 +29,34 @@ const COMMIT: &str = "SET LOCAL synchronous_commit = on; COMMIT";
 pub(super) type Counted = Sent<'static, Result<u64, tokio_postgres::Error>>;
 
 /// Statements on their way; the last is the seal.
-struct Flight {
-    before: Vec<Counted>,
-    seal: Counted,
+pub(super) struct Flight {
+    pub(super) before: Vec<Counted>,
+    pub(super) seal: Counted,
+}
+
+/// What a transaction ends with.
+enum End {
+    Batch(Finish),
+    Replay(ReplayEnd),
 }
 
 impl Transaction {
     /// Ends the batch: writes outcomes, dead letters and progress behind what is staged, waits for all of it, which
     /// proves that this is the transaction that was begun, commits. On error nothing was committed, but for
     /// [`Failure::CommitUnknown`], where the next fence finds out. Answers how long COMMIT itself took.
-    pub async fn commit(mut self: Box<Self>, finish: Finish) -> Result<Duration, Broken> {
+    pub async fn commit(self: Box<Self>, finish: Finish) -> Result<Duration, Broken> {
         let next = finish.next_offset;
-        if let Err(broken) = self.prove(finish).await {
+        self.end(End::Batch(finish), next).await
+    }
+
+    /// Ends a letter's replay in the same way: outcome, letter, turn and the request with its proof.
+    pub async fn commit_replay(self: Box<Self>, end: ReplayEnd) -> Result<Duration, Broken> {
+        let next = self.current.map_or(0, |offset| offset + 1);
+        self.end(End::Replay(end), next).await
+    }
+
+    async fn end(mut self: Box<Self>, end: End, next: i64) -> Result<Duration, Broken> {
+        if let Err(broken) = self.prove(end).await {
             self.ledger.note(broken.clone());
             self.rollback().await;
             return Err(broken);
@@ -47,13 +65,16 @@ impl Transaction {
         self.send_commit(next).await
     }
 
-    async fn prove(&mut self, finish: Finish) -> Result<(), Broken> {
+    async fn prove(&mut self, end: End) -> Result<(), Broken> {
         let nobody = |failure| Broken {
             offset: None,
             failure,
         };
         self.held.pipeline.flush();
-        let flight = self.send_flight(finish).await;
+        let flight = match end {
+            End::Batch(finish) => self.send_flight(finish).await,
+            End::Replay(end) => self.send_replay(end).await,
+        };
         if let Some(broken) = self.drain().await {
             return Err(broken);
         }
@@ -86,7 +107,7 @@ impl Transaction {
                 Arc::clone(&client),
                 statement,
                 consumer.clone(),
-                &finish,
+                &finish.outcomes,
             ));
         }
         if !finish.superseded.is_empty() {
@@ -95,11 +116,11 @@ impl Transaction {
                 Arc::clone(&client),
                 statement,
                 consumer.clone(),
-                &finish,
+                &finish.superseded,
             ));
         }
         let seal = self.held.host(SEAL).await?;
-        let proof = Proof::of(self, &finish);
+        let proof = Proof::of(self, &finish)?;
         if !finish.letters.is_empty() {
             let statement = self.held.host(letters::WRITE).await?;
             let digest = finish.module_digest.map(|d| d.to_vec());
@@ -196,27 +217,17 @@ fn unknown(failure: Failure) -> Failure {
     }
 }
 
-fn send_outcomes(
+pub(super) fn send_outcomes(
     client: Arc<Client>,
     statement: Statement,
     consumer: String,
-    finish: &Finish,
+    outcomes: &[(Arc<str>, EventId, Outcome)],
 ) -> Counted {
-    let scopes = finish
-        .outcomes
-        .iter()
-        .map(|o| o.0.to_string())
-        .collect::<Vec<_>>();
-    let ids = finish
-        .outcomes
-        .iter()
-        .map(|o| o.1.as_str().to_owned())
-        .collect::<Vec<_>>();
-    let outcomes = finish
-        .outcomes
-        .iter()
-        .map(|o| o.2.as_str())
-        .collect::<Vec<_>>();
+    let scopes = outcomes.iter().map(|o| o.0.to_string());
+    let scopes = scopes.collect::<Vec<_>>();
+    let ids = outcomes.iter().map(|o| o.1.as_str().to_owned());
+    let ids = ids.collect::<Vec<_>>();
+    let outcomes = outcomes.iter().map(|o| o.2.as_str()).collect::<Vec<_>>();
     send(async move {
         client
             .execute(&statement, &[&consumer, &scopes, &ids, &outcomes])

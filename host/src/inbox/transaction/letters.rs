@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use tidegate_core::letter::Letter;
+use tidegate_core::claim::EventId;
+use tidegate_core::letter::{Cause, Letter};
 use tidegate_core::record::Timestamp;
 use tidegate_core::text::bounded;
 use tokio_postgres::{Client, Statement};
 
-use super::Finish;
 use super::finish::Counted;
 use crate::inbox::connection::send;
 
@@ -15,7 +15,7 @@ use crate::inbox::connection::send;
 /// open stands as it is, and so does another open letter of the position.
 pub(super) const WRITE: &str = r#"
 WITH again AS (
-    UPDATE tidegate.dead_letters SET status = 'open', closed_at = NULL, published_at = NULL, created_at = now(),
+    UPDATE tidegate.dead_letters SET status = 'open', closed_at = NULL, published_at = NULL, unpublishable = NULL, created_at = now(),
            code = $14, message = $15, sqlstate = $16, attempts = $17, module_digest = $18
      WHERE id = $1 AND status <> 'open')
 INSERT INTO tidegate.dead_letters (id, consumer_name, cluster_id, topic, partition, "offset", scope, event_id, key,
@@ -37,6 +37,16 @@ const MESSAGE_BYTES: usize = 4096;
 /// Text that PostgreSQL can hold, and not too much of it: a guest's words come from outside.
 fn clean(text: &str, bytes: usize) -> String {
     bounded(&text.replace('\0', "\u{fffd}"), bytes)
+}
+
+/// A cause's code, message and SQLSTATE as they are stored.
+pub(super) fn stored(cause: &Cause) -> (String, String, Option<&str>) {
+    let code = match clean(&cause.code, CODE_BYTES) {
+        empty if empty.is_empty() => "rejected".to_owned(),
+        code => code,
+    };
+    let sqlstate = cause.sqlstate.as_deref().filter(|s| s.len() == 5);
+    (code, clean(&cause.message, MESSAGE_BYTES), sqlstate)
 }
 
 fn stamp(timestamp: Timestamp) -> &'static str {
@@ -71,12 +81,7 @@ pub(super) fn send_letter(
             event_id,
             cause,
         } = letter;
-        let code = match clean(&cause.code, CODE_BYTES) {
-            empty if empty.is_empty() => "rejected".to_owned(),
-            code => code,
-        };
-        let message = clean(&cause.message, MESSAGE_BYTES);
-        let sqlstate = cause.sqlstate.filter(|s| s.len() == 5);
+        let (code, message, sqlstate) = stored(&cause);
         let names = record
             .headers
             .iter()
@@ -130,18 +135,12 @@ pub(super) fn send_superseded(
     client: Arc<Client>,
     statement: Statement,
     consumer: String,
-    finish: &Finish,
+    superseded: &[(Arc<str>, EventId)],
 ) -> Counted {
-    let scopes = finish
-        .superseded
-        .iter()
-        .map(|(scope, _)| scope.to_string())
-        .collect::<Vec<_>>();
-    let ids = finish
-        .superseded
-        .iter()
-        .map(|(_, id)| id.as_str().to_owned())
-        .collect::<Vec<_>>();
+    let scopes = superseded.iter().map(|(scope, _)| scope.to_string());
+    let scopes = scopes.collect::<Vec<_>>();
+    let ids = superseded.iter().map(|(_, id)| id.as_str().to_owned());
+    let ids = ids.collect::<Vec<_>>();
     send(async move {
         client
             .execute(&statement, &[&consumer, &scopes, &ids])

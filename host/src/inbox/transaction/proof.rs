@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tidegate_core::failure::Failure;
 use tidegate_core::progress::{LastRecord, ProgressKey};
 use tokio_postgres::{Client, Statement};
 use uuid::Uuid;
@@ -37,12 +38,13 @@ pub(super) struct Proof {
 }
 
 impl Proof {
-    pub(super) fn of(transaction: &Transaction, finish: &Finish) -> Self {
+    pub(super) fn of(transaction: &Transaction, finish: &Finish) -> Result<Self, Failure> {
         let c = finish.counts;
-        Self {
+        let (owner, begun) = transaction.fence.partition()?;
+        Ok(Self {
             key: transaction.key.clone(),
-            owner: transaction.owner,
-            begun: transaction.begun,
+            owner,
+            begun,
             next_offset: finish.next_offset,
             committed: finish.committed,
             last: finish.last.clone(),
@@ -54,7 +56,7 @@ impl Proof {
                 c.republished,
                 c.taken_over,
             ],
-        }
+        })
     }
 
     pub(super) fn send(self, client: Arc<Client>, statement: Statement) -> Counted {

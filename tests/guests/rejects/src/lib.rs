@@ -1,6 +1,6 @@
 //! Rejects when the value mentions `reject`, with the code in the value's JSON field `code`.
 //!
-//! `write-then-reject` stages the credit first; `execute-then-reject` awaits it first.
+//! With a JSON field `until_round` it credits from that replay on. `write-then-reject` stages the credit first; `execute-then-reject` awaits it first.
 
 use guest_common::{
     CREDIT, Event, Failure, Guest, Outcome, Value, credit, db, json, mentions, reject,
@@ -14,6 +14,12 @@ impl Guest for Rejects {
             return credit(&event);
         }
         let payment = json(&event);
+        if payment["until_round"]
+            .as_u64()
+            .is_some_and(|round| u64::from(event.replay_round) >= round)
+        {
+            return credit(&event);
+        }
         if mentions(&event, "write-then-reject") {
             credit(&event)?;
         }

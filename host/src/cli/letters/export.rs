@@ -1,0 +1,141 @@
+//! `dlt export`: letters as JSON lines.
+
+use std::fs::File;
+use std::io::{BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use serde::Serialize;
+
+use super::super::{CliError, open};
+use super::show::state;
+use crate::config::Config;
+use crate::inbox::{LetterFilter, StoredLetter};
+
+/// Letters read at once: each may be as large as a record.
+const PAGE: i64 = 50;
+
+/// One line. Bytes are base64; null is null.
+#[derive(Serialize)]
+struct Line<'a> {
+    id: &'a str,
+    former_ids: &'a [String],
+    consumer: &'a str,
+    cluster_id: &'a str,
+    log_epoch: i32,
+    topic: &'a str,
+    partition: i32,
+    offset: i64,
+    timestamp_ms: Option<i64>,
+    key: Option<String>,
+    value: Option<String>,
+    headers: Vec<(&'a str, Option<String>)>,
+    scope: &'a str,
+    event_id: Option<&'a str>,
+    code: &'a str,
+    message: &'a str,
+    sqlstate: Option<&'a str>,
+    attempts: u32,
+    replay_round: i32,
+    state: &'a str,
+    created_at: &'a str,
+    closed_at: Option<&'a str>,
+    published_at: Option<&'a str>,
+    unpublishable: Option<&'a str>,
+    module_digest: Option<String>,
+}
+
+/// Writes the letters to a new file, or to stdout.
+pub(super) async fn execute(
+    config: &Config,
+    filter: &LetterFilter,
+    file: Option<PathBuf>,
+) -> Result<(), CliError> {
+    let inbox = open(config).await?;
+    let (mut out, place) = sink(file.as_deref())?;
+    let failed =
+        |error: std::io::Error| CliError::Failed(format!("cannot write to {place}: {error}"));
+    let (mut last, mut letters): (Option<StoredLetter>, u64) = (None, 0);
+    loop {
+        let page = inbox.letters_after(filter, last.as_ref(), PAGE).await?;
+        for letter in &page {
+            match write(&mut out, config, letter) {
+                // A reader who has seen enough is no failure.
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
+                written => written.map_err(failed)?,
+            }
+        }
+        letters += page.len() as u64;
+        match page.into_iter().next_back() {
+            Some(letter) => last = Some(letter),
+            None => break,
+        }
+    }
+    match out.flush() {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => return Err(failed(error)),
+        _ => {}
+    }
+    tracing::info!(letters, to = %place, "dead letters exported");
+    Ok(())
+}
+
+type Sink = BufWriter<Box<dyn Write + Send>>;
+
+/// A new file, never an old one; or stdout.
+fn sink(file: Option<&Path>) -> Result<(Sink, String), CliError> {
+    let Some(path) = file else {
+        return Ok((
+            BufWriter::new(Box::new(std::io::stdout())),
+            "stdout".to_owned(),
+        ));
+    };
+    let place = path.display().to_string();
+    match File::create_new(path) {
+        Ok(file) => Ok((BufWriter::new(Box::new(file)), place)),
+        Err(error) => Err(CliError::Failed(format!(
+            "cannot make the file {place}: {error}; name one that does not exist"
+        ))),
+    }
+}
+
+fn write(out: &mut Sink, config: &Config, letter: &StoredLetter) -> std::io::Result<()> {
+    serde_json::to_writer(&mut *out, &line(config, letter))?;
+    out.write_all(b"\n")
+}
+
+fn line<'a>(config: &Config, stored: &'a StoredLetter) -> Line<'a> {
+    let (letter, record) = (&stored.letter, &stored.letter.record);
+    let coded = |bytes: &Option<Bytes>| bytes.as_ref().map(|bytes| STANDARD.encode(bytes));
+    let headers = record.headers.iter();
+    Line {
+        id: &stored.id,
+        former_ids: &stored.former_ids,
+        consumer: &stored.consumer,
+        cluster_id: &stored.cluster_id,
+        log_epoch: stored.log_epoch,
+        topic: &record.source.topic,
+        partition: record.source.partition,
+        offset: record.offset,
+        timestamp_ms: record.timestamp.millis(),
+        key: coded(&record.key),
+        value: coded(&record.value),
+        headers: headers
+            .map(|h| (h.name.as_str(), coded(&h.value)))
+            .collect(),
+        scope: &letter.scope,
+        event_id: letter.event_id.as_deref(),
+        code: &letter.cause.code,
+        message: &letter.cause.message,
+        sqlstate: letter.cause.sqlstate.as_deref(),
+        attempts: letter.cause.attempts,
+        replay_round: stored.replay_round,
+        state: state(config, stored),
+        created_at: &stored.created_at,
+        closed_at: stored.closed_at.as_deref(),
+        published_at: stored.published_at.as_deref(),
+        unpublishable: stored.unpublishable.as_deref(),
+        module_digest: stored.module_digest.as_ref().map(hex::encode),
+    }
+}

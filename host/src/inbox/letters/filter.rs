@@ -1,0 +1,90 @@
+//! Which letters: the conditions that listing, exporting, discarding, publishing and replaying share.
+
+use super::super::SqlParam;
+use super::LetterStatus;
+
+/// Which letters. What is not given does not count.
+#[derive(Clone, Debug, Default)]
+pub struct LetterFilter {
+    /// Of this consumer.
+    pub consumer: Option<String>,
+    /// With this status.
+    pub status: Option<LetterStatus>,
+    /// With one of these codes, if there are any.
+    pub codes: Vec<String>,
+    /// With this SQLSTATE.
+    pub sqlstate: Option<String>,
+    /// Of this topic.
+    pub topic: Option<String>,
+    /// Of this partition.
+    pub partition: Option<i32>,
+    /// Rejected then or later, milliseconds since 1970 UTC.
+    pub since_ms: Option<i64>,
+    /// Rejected before then, milliseconds since 1970 UTC.
+    pub until_ms: Option<i64>,
+    /// Rejected by a module whose digest, in lower case hexadecimal, begins with this.
+    pub module: Option<String>,
+    /// With one of these ids, now or before a replay, if there are any.
+    pub ids: Vec<String>,
+    /// That the dead letter topic does not take.
+    pub unpublishable: bool,
+}
+
+/// The condition on `tidegate.dead_letters d`, by parameters 1 to 11.
+macro_rules! matching {
+    () => {
+        "($1::text IS NULL OR d.consumer_name = $1) AND ($2::text IS NULL OR d.status = $2) \
+         AND ($3::text[] IS NULL OR d.code = ANY ($3)) AND ($4::text IS NULL OR d.sqlstate = $4) \
+         AND ($5::text IS NULL OR d.topic = $5) AND ($6::int IS NULL OR d.partition = $6) \
+         AND ($7::bigint IS NULL OR d.created_at >= to_timestamp($7::bigint / 1000.0)) \
+         AND ($8::bigint IS NULL OR d.created_at < to_timestamp($8::bigint / 1000.0)) \
+         AND ($9::text IS NULL OR starts_with(encode(d.module_digest, 'hex'), $9)) \
+         AND ($10::text[] IS NULL OR d.id = ANY ($10) OR d.former_ids && $10) \
+         AND (NOT $11::bool OR d.unpublishable IS NOT NULL)"
+    };
+}
+pub(in crate::inbox) use matching;
+
+/// A filter as the parameters of [`matching`].
+pub(in crate::inbox) struct Given<'a> {
+    filter: &'a LetterFilter,
+    status: Option<&'static str>,
+    codes: Option<&'a [String]>,
+    ids: Option<&'a [String]>,
+}
+
+impl<'a> From<&'a LetterFilter> for Given<'a> {
+    fn from(filter: &'a LetterFilter) -> Self {
+        let some = |list: &'a Vec<String>| (!list.is_empty()).then_some(list.as_slice());
+        Self {
+            filter,
+            status: filter.status.map(LetterStatus::as_str),
+            codes: some(&filter.codes),
+            ids: some(&filter.ids),
+        }
+    }
+}
+
+impl Given<'_> {
+    /// The parameters, and further ones behind them.
+    pub(in crate::inbox) fn with<'s, const N: usize>(
+        &'s self,
+        more: [SqlParam<'s>; N],
+    ) -> Vec<SqlParam<'s>> {
+        let filter = self.filter;
+        let own: [SqlParam<'s>; 11] = [
+            &filter.consumer,
+            &self.status,
+            &self.codes,
+            &filter.sqlstate,
+            &filter.topic,
+            &filter.partition,
+            &filter.since_ms,
+            &filter.until_ms,
+            &filter.module,
+            &self.ids,
+            &filter.unpublishable,
+        ];
+        own.into_iter().chain(more).collect()
+    }
+}
