@@ -55,8 +55,16 @@ async fn a_server_that_speaks_german_gets_the_same_verdicts() {
     }
     let codes = german.iter().filter_map(|(partition, fate)| {
         let (code, sqlstate) = fate.0.as_ref()?;
-        assert_eq!(*code, format!("sql-{}", sqlstate.as_ref()?));
-        Some((*partition, sqlstate.as_deref()?))
+        let sqlstate = sqlstate.as_deref()?;
+        // What may pass is tried again to the end of its retries.
+        let own = format!("sql-{sqlstate}");
+        let wanted = if sqlstate == "57014" {
+            "retries-exhausted"
+        } else {
+            &own
+        };
+        assert_eq!(code, wanted);
+        Some((*partition, sqlstate))
     });
     let wanted = [(0, "22012"), (1, "23505"), (5, "57014"), (7, "P0001")];
     assert_eq!(codes.collect::<Vec<_>>(), wanted);
@@ -134,7 +142,7 @@ async fn fates(server: &Server, language: &str) -> BTreeMap<i32, Fate> {
 }
 
 async fn start(env: &TestEnv) -> (Host, String) {
-    let topic = env.topic("t", FAILING.len() as i32).await;
+    let topic = env.topic("t", i32::try_from(FAILING.len()).unwrap()).await;
     let consumer = env.consumer(&topic, "sql").await;
     let consumer = consumer.retry("max_elapsed", "20ms");
     let config = env
