@@ -221,7 +221,7 @@ impl Inbox {
     /// such open request.
     pub async fn cancel_replay(&self, id: i64) -> Result<Option<u64>, Failure> {
         let open = self.replays(&[id]).await?;
-        if !open.first().is_some_and(|replay| replay.status == "open") {
+        if open.first().is_none_or(|replay| replay.status != "open") {
             return Ok(None);
         }
         let rows = Self::write(&self.service, CANCEL, &[&id]).await?;
