@@ -138,7 +138,7 @@ async fn fates(server: &Server, language: &str) -> BTreeMap<i32, Fate> {
 }
 
 async fn start(env: &TestEnv) -> (Host, String) {
-    let topic = env.topic("t", FAILING.len() as i32).await;
+    let topic = env.topic("t", i32::try_from(FAILING.len()).unwrap()).await;
     let consumer = env.consumer(&topic, "sql").await;
     let consumer = consumer.retry("max_elapsed", "20ms");
     let config = env

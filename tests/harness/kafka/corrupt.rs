@@ -8,7 +8,7 @@ use super::Kafka;
 use crate::paths;
 
 /// Base offset and length, in front of what the length counts.
-const HEAD: u64 = 12;
+const HEAD: usize = 12;
 
 impl Kafka {
     /// Flips the last byte of the batch that begins at `offset`, in the partition's first segment. Its checksum fails
@@ -34,22 +34,23 @@ fn segment(topic: &str, partition: i32) -> PathBuf {
 
 fn flip(file: &PathBuf, offset: i64) -> std::io::Result<()> {
     let mut log = OpenOptions::new().read(true).write(true).open(file)?;
-    let mut at = 0;
+    let mut at = 0_u64;
     loop {
-        let mut head = [0; HEAD as usize];
+        let mut head = [0; HEAD];
         log.seek(SeekFrom::Start(at))?;
         log.read_exact(&mut head)?;
         let (base, length) = head.split_at(8);
         let base = i64::from_be_bytes(base.try_into().unwrap_or_default());
         let length = u64::from(u32::from_be_bytes(length.try_into().unwrap_or_default()));
+        let next = at + HEAD as u64 + length;
         if base == offset {
-            let last = at + HEAD + length - 1;
+            let last = next - 1;
             let mut byte = [0];
             log.seek(SeekFrom::Start(last))?;
             log.read_exact(&mut byte)?;
             log.seek(SeekFrom::Start(last))?;
             return log.write_all(&[!byte[0]]);
         }
-        at += HEAD + length;
+        at = next;
     }
 }
