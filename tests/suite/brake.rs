@@ -58,7 +58,8 @@ async fn a_module_that_rejects_everything_is_stopped_and_another_one_goes_on() {
     let bad = digest(&guest_bytes("rejects").await);
     scene.produce(rejected(1, 200)).await;
     let consumer = braked(scene.consumer("rejects").await.handler(file.as_path()));
-    let host = scene.run(consumer).await;
+    let config = scene.env.config().consumer(consumer);
+    let host = scene.env.host(config.clone()).start().await;
     wait_state(&scene, "braked").await;
     let letters = scene.letters().await.len();
     assert!((1..=10).contains(&letters), "{letters}");
@@ -82,6 +83,25 @@ async fn a_module_that_rejects_everything_is_stopped_and_another_one_goes_on() {
           WHERE status = 'open' AND episode = 1 AND encode(module_digest, 'hex') = '{bad}'"
     );
     assert_eq!(scene.env.db.query_one_i64(&named).await, letters);
+
+    // What the bad module rejected is replayed on the good one: each once, and the next time there is nothing to do.
+    let replay = [
+        "dlt",
+        "replay",
+        "--consumer",
+        &scene.consumer,
+        "--episode",
+        "1",
+    ];
+    let said = scene.env.cli(&replay, &config).await;
+    assert_eq!(said.code, 0, "{said:?}");
+    let resolved = "SELECT count(*) FROM tidegate.dead_letters WHERE status = 'resolved'";
+    assert_eq!(scene.env.db.query_one_i64(resolved).await, letters);
+    let again = scene.env.cli(&replay, &config).await;
+    assert_eq!(again.code, 0, "{again:?}");
+    let mut journal = scene.journal().await;
+    journal.sort_unstable();
+    assert_eq!(journal, (1..=200).collect::<Vec<_>>());
     assert_eq!(host.terminate().await, 0);
 }
 

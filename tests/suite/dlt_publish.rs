@@ -68,7 +68,7 @@ async fn a_record_that_the_topic_does_not_take_is_kept_and_marked_until_it_is_le
     assert!(reason.to_lowercase().contains("size"), "{reason}");
     assert_eq!(list[0]["state"], "open");
     let table = scene.env.cli(&["dlt", "list"], &config).await;
-    assert!(table.stdout.contains("refused"), "{table:?}");
+    assert!(table.stdout.contains("unpublishable"), "{table:?}");
     // A new host leaves it alone too: the mark is in the row.
     let host = host.restart().await;
     scene.produce(vec![pay(3, "later", "reject")]).await;

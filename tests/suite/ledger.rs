@@ -23,6 +23,9 @@ fn none() -> HashSet<String> {
     HashSet::new()
 }
 
+/// Accounts credited, and what with.
+type Journal = Vec<(i64, i64)>;
+
 #[test]
 fn once_each_in_the_order_of_their_account_is_exact() {
     let sent = sent(6);
@@ -43,7 +46,7 @@ fn once_each_in_the_order_of_their_account_is_exact() {
 fn what_is_lost_doubled_or_out_of_order_is_named() {
     let sent = sent(6);
     let exact = journal(&sent);
-    let wrong = |change: &dyn Fn(&mut Vec<(i64, i64)>)| {
+    let wrong = |change: &dyn Fn(&mut Journal)| {
         let mut journal = exact.clone();
         change(&mut journal);
         difference(&sent, &none(), &journal).unwrap()

@@ -91,7 +91,7 @@ impl Row for LetterRow {
             self.state.clone(),
             match (&self.published_at, &self.unpublishable) {
                 (Some(_), _) => "yes",
-                (None, Some(_)) => "refused",
+                (None, Some(_)) => "unpublishable",
                 (None, None) => "no",
             }
             .to_owned(),

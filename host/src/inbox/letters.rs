@@ -103,15 +103,15 @@ use select;
 const LIST: &str = concat!(
     select!("WHERE "),
     matching!(),
-    " ORDER BY d.created_at DESC, d.id LIMIT $12"
+    " ORDER BY d.created_at DESC, d.id LIMIT $13"
 );
 
 /// The letters behind one, oldest first.
 const PAGE: &str = concat!(
     select!("WHERE "),
     matching!(),
-    " AND ($12::text IS NULL OR (d.created_at, d.id) > ($12::text::timestamptz, $13::text)) \
-      ORDER BY d.created_at, d.id LIMIT $14"
+    " AND ($13::text IS NULL OR (d.created_at, d.id) > ($13::text::timestamptz, $14::text)) \
+      ORDER BY d.created_at, d.id LIMIT $15"
 );
 
 const SHOW: &str = select!("WHERE d.id = $1");

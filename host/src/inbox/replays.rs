@@ -16,10 +16,10 @@ INSERT INTO tidegate.replays (consumer_name, requested_by, filter) VALUES ($1, $
 /// Every letter that may be replayed and waits in no other request, in the order of its log.
 const LETTERS: &str = concat!(
     r#"INSERT INTO tidegate.replay_letters (replay, position, letter_id)
-SELECT $12, row_number() OVER (ORDER BY d.topic, d.partition, d.log_epoch, d."offset"), d.id
+SELECT $13, row_number() OVER (ORDER BY d.topic, d.partition, d.log_epoch, d."offset"), d.id
   FROM tidegate.dead_letters d WHERE "#,
     matching!(),
-    " AND d.status = 'open' AND d.code <> 'skipped' AND (d.replay_round < $13 OR $14)
+    " AND d.status = 'open' AND d.code <> 'skipped' AND (d.replay_round < $14 OR $15)
 ON CONFLICT (letter_id) WHERE result IS NULL DO NOTHING"
 );
 
@@ -33,11 +33,11 @@ const PLAN: &str = concat!(
        CASE WHEN d.code = 'skipped' THEN 'skipped'
             WHEN EXISTS (SELECT 1 FROM tidegate.replay_letters l WHERE l.letter_id = d.id AND l.result IS NULL)
             THEN 'waiting'
-            WHEN d.replay_round >= $12 AND NOT $13 THEN 'parked'
+            WHEN d.replay_round >= $13 AND NOT $14 THEN 'parked'
             ELSE 'ready' END
   FROM tidegate.dead_letters d WHERE "#,
     matching!(),
-    r#" AND d.status = 'open' ORDER BY d.topic, d.partition, d.log_epoch, d."offset" LIMIT $14"#
+    r#" AND d.status = 'open' ORDER BY d.topic, d.partition, d.log_epoch, d."offset" LIMIT $15"#
 );
 
 const WAITING: &str = concat!(
@@ -221,7 +221,7 @@ impl Inbox {
     /// such open request.
     pub async fn cancel_replay(&self, id: i64) -> Result<Option<u64>, Failure> {
         let open = self.replays(&[id]).await?;
-        if !open.first().is_some_and(|replay| replay.status == "open") {
+        if open.first().is_none_or(|replay| replay.status != "open") {
             return Ok(None);
         }
         let rows = Self::write(&self.service, CANCEL, &[&id]).await?;

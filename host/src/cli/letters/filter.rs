@@ -36,6 +36,9 @@ pub(in crate::cli) struct FilterArgs {
     /// Only rejected by the module whose digest begins so
     #[arg(long, value_name = "DIGEST", value_parser = digest)]
     module: Option<String>,
+    /// Only those that led to this brake of their consumer, counted from 1
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
+    episode: Option<i32>,
     /// Only this letter; may be given several times
     #[arg(long, value_name = "ID")]
     id: Vec<String>,
@@ -78,6 +81,7 @@ impl FilterArgs {
             module: self.module,
             ids: self.id,
             unpublishable: false,
+            episode: self.episode,
         })
     }
 }
@@ -97,6 +101,7 @@ impl std::fmt::Display for FilterArgs {
             ("since", moment(&self.since)),
             ("until", moment(&self.until)),
             ("module", self.module.clone()),
+            ("episode", self.episode.map(|episode| episode.to_string())),
         ];
         let one = one
             .iter()

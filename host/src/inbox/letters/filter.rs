@@ -28,9 +28,11 @@ pub struct LetterFilter {
     pub ids: Vec<String>,
     /// That the dead letter topic does not take.
     pub unpublishable: bool,
+    /// That led to this brake of their consumer.
+    pub episode: Option<i32>,
 }
 
-/// The condition on `tidegate.dead_letters d`, by parameters 1 to 11.
+/// The condition on `tidegate.dead_letters d`, by parameters 1 to 12.
 macro_rules! matching {
     () => {
         "($1::text IS NULL OR d.consumer_name = $1) AND ($2::text IS NULL OR d.status = $2) \
@@ -40,7 +42,7 @@ macro_rules! matching {
          AND ($8::bigint IS NULL OR d.created_at < to_timestamp($8::bigint / 1000.0)) \
          AND ($9::text IS NULL OR starts_with(encode(d.module_digest, 'hex'), $9)) \
          AND ($10::text[] IS NULL OR d.id = ANY ($10) OR d.former_ids && $10) \
-         AND (NOT $11::bool OR d.unpublishable IS NOT NULL)"
+         AND (NOT $11::bool OR d.unpublishable IS NOT NULL) AND ($12::int IS NULL OR d.episode = $12)"
     };
 }
 pub(in crate::inbox) use matching;
@@ -72,7 +74,7 @@ impl Given<'_> {
         more: [SqlParam<'s>; N],
     ) -> Vec<SqlParam<'s>> {
         let filter = self.filter;
-        let own: [SqlParam<'s>; 11] = [
+        let own: [SqlParam<'s>; 12] = [
             &filter.consumer,
             &self.status,
             &self.codes,
@@ -84,6 +86,7 @@ impl Given<'_> {
             &filter.module,
             &self.ids,
             &filter.unpublishable,
+            &filter.episode,
         ];
         own.into_iter().chain(more).collect()
     }
