@@ -148,7 +148,7 @@ impl Fields for LetterDetail {
             ("created", letter.created_at.clone()),
             ("closed", opt(self.closed_at.as_ref())),
             ("published", opt(letter.published_at.as_ref())),
-            ("unpublishable", opt(letter.unpublishable.as_ref())),
+            ("refused", opt(letter.unpublishable.as_ref())),
             ("module", opt(letter.module_digest.as_ref())),
             ("key", foreign(&self.key)),
             ("value", foreign(&self.value)),
