@@ -28,7 +28,7 @@ async fn closed_and_published_letters_go_and_all_others_stay() {
         .await
         .dead_letter("keep_closed", "1h");
     // No relay has a place to publish to: what is published here, the test says.
-    let consumer = consumer.dead_letter("topic", &scene.env.unique("nowhere"));
+    let consumer = consumer.dead_letter("topic", scene.env.unique("nowhere"));
     let config = often(scene.env.config()).consumer(consumer);
     let host = scene.env.host(config).start().await;
     scene.wait_counts(done_and_rejected(0, 5)).await;

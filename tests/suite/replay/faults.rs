@@ -1,71 +1,57 @@
 //! Hosts, commands and connections lost in the middle of a replay.
 
-use tidegate_tests::{Rec, digest, guest_bytes, wait_eq, wait_for};
+use tidegate_tests::{Host, HostConfig, Rec, digest, guest_bytes, wait_eq, wait_for};
 
 use super::{Rig, counts, rejected};
 use crate::scene::{PATIENCE, Scene, pay};
 
-/// 2,000 letters of two consumers; one consumer's 500 of one code are replayed, its host and the command die, and both
-/// come again.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn killed_in_the_middle_a_replay_by_code_has_each_effect_once_and_touches_nothing_else() {
+/// 2,000 rejected records, every fourth of them with the code `mine`.
+fn rejects() -> Vec<Rec> {
     let record = |n: i64| {
         let code = if n % 4 == 0 { "mine" } else { "other" };
         let value = serde_json::json!({ "amount_minor": 1, "account_id": n, "trick": "reject", "code": code });
         let partition = i32::try_from(n / 4 % 2).unwrap();
-        Rec::new(value.to_string())
-            .to(partition)
-            .event_id(&format!("e{n}"))
+        let rec = Rec::new(value.to_string()).to(partition);
+        rec.event_id(&format!("e{n}"))
     };
-    let scene = Scene::new("replay-kill", 2, 2000).await;
-    scene.produce((1..=2000).map(record).collect()).await;
-    let file = scene.env.guest_copy("rejects", "handler.wasm").await;
-    let mine = scene
-        .consumer("rejects")
-        .await
-        .handler(file.as_path())
-        .set("brake", "off");
-    let mut bystander = scene.consumer("rejects").await.set("brake", "off");
-    bystander.name = format!("{}-2", bystander.name);
-    let bystander = bystander.clone().set("name", bystander.name.as_str());
-    let beside = bystander.name.clone();
-    let beside = bystander
-        .dead_letter("topic", &format!("{}.dlt", scene.topic))
-        .group(&beside);
+    (1..=2000).map(record).collect()
+}
+
+/// Two consumers of the same topic, both without a brake, and the name of the second.
+async fn two_consumers(scene: &Scene, handler: &std::path::Path) -> (HostConfig, String) {
+    let mine = scene.consumer("rejects").await.handler(handler);
+    let mut beside = scene.consumer("rejects").await;
+    beside.name = format!("{}-2", beside.name);
     let name = beside.name.clone();
-    let config = scene.env.config().consumer(mine).consumer(beside);
-    let host = scene.env.host(config.clone()).start().await;
-    for consumer in [&scene.consumer, &name] {
-        wait_eq(PATIENCE, "2,000 letters", 2000, async || {
-            scene.counts_of(consumer).await.rejected
-        })
-        .await;
-    }
-    let quiet = scene.counts_of(&name).await;
+    let beside = beside.set("name", &name).group(&name);
+    let letters = format!("{}.dlt", scene.topic);
+    let beside = beside.dead_letter("topic", letters);
+    let config = scene.env.config().consumer(mine.set("brake", "off"));
+    (config.consumer(beside.set("brake", "off")), name)
+}
+
+/// Puts a module that handles everything in the file's place, and waits until the host runs it.
+async fn mend(scene: &Scene, file: &std::path::Path) {
     let bytes = guest_bytes("credit-rust").await;
-    crate::swap::replace(&file, &bytes);
+    crate::swap::replace(file, &bytes);
     let active = format!(
         "SELECT count(*) FROM tidegate.hosts WHERE encode(module_digest, 'hex') = '{}'",
         digest(&bytes)
     );
-    let number = async |sql: &str| scene.env.db.query_one_i64(sql).await;
-    wait_eq(PATIENCE, "the module to be active", 1, async || {
-        number(&active).await
-    })
-    .await;
+    let hosts = async || scene.env.db.query_one_i64(&active).await;
+    wait_eq(PATIENCE, "the module to be active", 1, hosts).await;
+}
 
-    let args = [
-        "dlt",
-        "replay",
-        "--consumer",
-        &scene.consumer,
-        "--code",
-        "mine",
-    ];
-    let command = scene.env.host(config.clone()).args(&args).start().await;
+/// Asks for the replay, and kills host and command in its middle; the host that came after.
+async fn killed_in_the_middle(
+    scene: &Scene,
+    (config, args): (&HostConfig, &[&str]),
+    host: Host,
+) -> Host {
+    let command = scene.env.host(config.clone()).args(args).start().await;
     let resolved = "SELECT count(*) FROM tidegate.dead_letters WHERE status = 'resolved'";
     let some = wait_for(PATIENCE, "some letters to be replayed", async || {
-        let n = number(resolved).await;
+        let n = scene.env.db.query_one_i64(resolved).await;
         (n > 20).then_some(n)
     })
     .await;
@@ -74,42 +60,59 @@ async fn killed_in_the_middle_a_replay_by_code_has_each_effect_once_and_touches_
     assert!(some < 500, "killed too late to show anything");
     let host = host.restart().await;
     host.wait_log("position taken", PATIENCE).await;
-    let said = scene
-        .env
-        .cli(&[&args[..], &["--format", "json"]].concat(), &config)
-        .await;
+    host
+}
+
+/// Open letters that no replay has touched.
+async fn untouched(scene: &Scene, consumer: &str, code: &str) -> i64 {
+    let sql = format!(
+        "SELECT count(*) FROM tidegate.dead_letters
+          WHERE status = 'open' AND replay_round = 0 AND consumer_name = '{consumer}' AND code LIKE '{code}'"
+    );
+    scene.env.db.query_one_i64(&sql).await
+}
+
+/// 2,000 letters of two consumers; one consumer's 500 of one code are replayed, its host and the command die, and both
+/// come again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_in_the_middle_a_replay_by_code_has_each_effect_once_and_touches_nothing_else() {
+    let scene = Scene::new("replay-kill", 2, 2000).await;
+    scene.produce(rejects()).await;
+    let file = scene.env.guest_copy("rejects", "handler.wasm").await;
+    let (config, beside) = two_consumers(&scene, &file).await;
+    let host = scene.env.host(config.clone()).start().await;
+    for consumer in [&scene.consumer, &beside] {
+        let letters = async || scene.counts_of(consumer).await.rejected;
+        wait_eq(PATIENCE, "2,000 letters", 2000, letters).await;
+    }
+    let quiet = scene.counts_of(&beside).await;
+    mend(&scene, &file).await;
+
+    let mine = scene.consumer.as_str();
+    let args = ["dlt", "replay", "--consumer", mine, "--code", "mine"];
+    let _host = killed_in_the_middle(&scene, (&config, &args), host).await;
+    let again = [&args[..], &["--format", "json"]].concat();
+    let said = scene.env.cli(&again, &config).await;
     let rows: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
-    assert_eq!(
-        (said.code, counts(&rows[0])),
-        (0, [500, 500, 0, 0, 0]),
-        "{said:?}"
-    );
-    assert_eq!(
-        rows.as_array().unwrap().len(),
-        1,
-        "the same request: {rows}"
-    );
+    let came_to = (said.code, counts(&rows[0]));
+    assert_eq!(came_to, (0, [500, 500, 0, 0, 0]), "{said:?}");
+    let requests = rows.as_array().unwrap().len();
+    assert_eq!(requests, 1, "the same request: {rows}");
 
     let wrong = "SELECT count(*) FROM accounts WHERE balance <> (id % 4 = 0)::int";
-    assert_eq!(number(wrong).await, 0, "each effect once, and no other");
+    let wrong = scene.env.db.query_one_i64(wrong).await;
+    assert_eq!(wrong, 0, "each effect once, and no other");
     let mut journal = scene.journal().await;
     journal.sort_unstable();
     assert_eq!(journal, (1..=500).map(|n| 4 * n).collect::<Vec<i64>>());
-    let untouched = format!(
-        "SELECT count(*) FROM tidegate.dead_letters WHERE status = 'open' AND replay_round = 0 AND consumer_name = '{}' AND code = 'other'",
-        scene.consumer
-    );
-    assert_eq!(number(&untouched).await, 1500);
-    let bystander = format!(
-        "SELECT count(*) FROM tidegate.dead_letters WHERE status = 'open' AND replay_round = 0 AND consumer_name = '{name}'"
-    );
-    assert_eq!(number(&bystander).await, 2000);
-    assert_eq!(scene.counts_of(&name).await, quiet);
-    assert_eq!(
-        scene.env.kafka.watermarks(&scene.topic, 0).await.1
-            + scene.env.kafka.watermarks(&scene.topic, 1).await.1,
-        2000
-    );
+    assert_eq!(untouched(&scene, mine, "other").await, 1500);
+    assert_eq!(untouched(&scene, &beside, "%").await, 2000);
+    assert_eq!(scene.counts_of(&beside).await, quiet);
+    let mut records = 0;
+    for partition in 0..2 {
+        records += scene.env.kafka.watermarks(&scene.topic, partition).await.1;
+    }
+    assert_eq!(records, 2000, "nothing came to the source topic");
 }
 
 /// A letter that ends the host each time it is tried.
