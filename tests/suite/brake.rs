@@ -3,7 +3,7 @@
 use tidegate_tests::{Consumer, HostConfig, digest, guest_bytes, wait_eq, wait_for};
 
 use crate::rows::exists;
-use crate::scene::{Counts, PATIENCE, Scene, done_and_rejected, pay};
+use crate::scene::{PATIENCE, Scene, done_and_rejected, pay};
 use crate::swap::replace;
 
 /// The brake looks at so many records, of which half may be rejected.
@@ -114,8 +114,15 @@ async fn the_batch_that_trips_the_brake_leaves_no_letters() {
     let host = scene.run(consumer).await;
     wait_state(&scene, "braked").await;
     host.wait_log("the consumer is braked", PATIENCE).await;
-    assert_eq!(scene.letters().await, []);
-    assert_eq!(scene.counts().await, Counts::default());
+    // The first ten, which are within the limit, tell what is wrong; the batch behind them leaves nothing.
+    assert_eq!(scene.codes().await, ["rejected"; 10]);
+    assert_eq!(scene.counts().await, done_and_rejected(0, 10));
+    let reason = "SELECT reason FROM tidegate.consumers";
+    let reason = scene.env.db.query_text(reason).await[0][0].clone().unwrap();
+    assert!(
+        reason.contains("with code `rejected`: told to reject"),
+        "{reason}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

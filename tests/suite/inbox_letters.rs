@@ -107,7 +107,7 @@ async fn a_letter_is_superseded_and_opened_again() {
     end.superseded = vec![(Arc::default(), hour("e", 6).event_id)];
     transaction.commit(end).await.expect("committed");
     let filter = LetterFilter {
-        consumer: Some("c".into()),
+        consumers: vec!["c".into()],
         status: Some(LetterStatus::Superseded),
         ..LetterFilter::default()
     };

@@ -16,7 +16,6 @@ pub mod duty;
 pub mod event_id;
 pub mod failure;
 mod headers;
-pub mod instant;
 mod json;
 pub mod lanes;
 pub mod letter;

@@ -110,9 +110,9 @@ pub(super) async fn execute(config: Config, command: LettersCommand) -> Result<(
             filter,
             yes,
             dry_run,
-        } => discard::execute(&config, &filter.read(&config, true)?, (yes, dry_run)).await,
+        } => discard::execute(&config, &filter.of_one(&config, true)?, (yes, dry_run)).await,
         LettersCommand::Publish { filter } => {
-            publish::execute(&config, filter.read(&config, false)?).await
+            publish::execute(&config, filter.of_one(&config, false)?).await
         }
     }
 }

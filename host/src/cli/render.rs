@@ -11,8 +11,8 @@ pub enum Format {
     Json,
 }
 
-/// The most characters of a table's cell.
-const CELL_CHARS: usize = 48;
+/// The most characters of a table's cell: a dead letter's id, which other commands take, is whole.
+const CELL_CHARS: usize = 64;
 
 /// The most characters of a value that is shown on a line of its own.
 const FIELD_CHARS: usize = 2_000;

@@ -41,7 +41,7 @@ SELECT consumer_name, label, encode(module_digest, 'hex'), started_at::text, see
 const PAUSE: &str = "
 INSERT INTO tidegate.consumers AS c (consumer_name, state, reason) VALUES ($1, 'paused', $2)
 ON CONFLICT (consumer_name) DO UPDATE SET state = 'paused', reason = excluded.reason, changed_at = now()
- WHERE c.state = 'running' RETURNING 1";
+ WHERE c.state <> 'paused' RETURNING 1";
 
 const RESUME: &str = "
 UPDATE tidegate.consumers SET state = 'running', reason = NULL, changed_at = now()
@@ -138,7 +138,8 @@ impl Inbox {
         Ok(rows.iter().map(host_row).collect())
     }
 
-    /// Holds a running consumer back; `false` if it was held back already.
+    /// Holds a running or braked consumer back until it is resumed, whatever module is activated; `false` if it is paused
+    /// already.
     pub async fn pause(&self, consumer: &str, reason: &str) -> Result<bool, Failure> {
         let reason = bounded(reason, REASON_BYTES);
         let rows = Self::write(&self.service, PAUSE, &[&consumer, &reason]).await?;

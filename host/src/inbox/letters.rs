@@ -103,7 +103,7 @@ use select;
 const LIST: &str = concat!(
     select!("WHERE "),
     matching!(),
-    " ORDER BY d.created_at DESC, d.id LIMIT $13"
+    r#" ORDER BY d.created_at DESC, d.topic, d.partition, d."offset" DESC, d.id LIMIT $13"#
 );
 
 /// The letters behind one, oldest first.

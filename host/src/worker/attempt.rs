@@ -8,6 +8,7 @@ use tidegate_core::claim::{Age, ClaimRequest, Claimed, DuplicateKind, Standing};
 use tidegate_core::failure::{Broken, Failure};
 use tidegate_core::lanes::Locks;
 use tidegate_core::letter::Letter;
+use tidegate_core::text::bounded;
 
 use crate::engine::Module;
 use crate::faults::{self, Point};
@@ -19,6 +20,9 @@ use crate::worker::guests::{Guests, Ran};
 use crate::worker::pending::Pending;
 use crate::worker::position::Position;
 use crate::worker::shared::{Db, Shared};
+
+/// The most bytes of a cause that a brake's reason repeats.
+const REASON: usize = 200;
 
 /// How an attempt ended.
 #[derive(Debug)]
@@ -40,8 +44,8 @@ pub enum Attempt {
     Held,
     /// Nothing was run: another owner has the partition.
     Fenced,
-    /// Rolled back: with these records too many would be rejected.
-    Tripped(Trip),
+    /// Rolled back: with these records too many would be rejected; the last of them, and why.
+    Tripped(Trip, String),
     /// Rolled back.
     Broken(Broken),
 }
@@ -118,7 +122,7 @@ async fn run(
     };
     if let Some(trip) = shared.trips(fates.iter().map(Fate::ended)) {
         guests.into_db().rollback().await;
-        return Attempt::Tripped(trip);
+        return Attempt::Tripped(trip, latest(claims.batch, &fates));
     }
     let guests_time = clock.elapsed();
     let finish = finish(shared, at, &claims, (&fates, digest));
@@ -146,6 +150,22 @@ async fn run(
             Attempt::Broken(broken)
         }
     }
+}
+
+/// The last rejected record, and why.
+fn latest(batch: &[Pending], fates: &[Fate]) -> String {
+    let rejected = batch.iter().zip(fates).rev().find_map(|(pending, fate)| {
+        let Fate::Rejected(cause) = fate else {
+            return None;
+        };
+        let words = bounded(&cause.message, REASON);
+        let (source, offset) = (&pending.record.source, pending.offset());
+        Some(format!(
+            "the last one, {source} at {offset}, with code `{}`: {words}",
+            cause.code
+        ))
+    });
+    rejected.unwrap_or_default()
 }
 
 /// What the batch is counted as, once it is known to be committed.

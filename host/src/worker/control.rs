@@ -39,6 +39,7 @@ pub async fn keep(shared: Arc<Shared>, stop: CancellationToken) {
             () = shared.look.notified() => {}
             changed = modules.changed() => {
                 activated = true;
+                shared.module_changed();
                 if changed.is_err() {
                     break;
                 }

@@ -218,7 +218,7 @@ impl Partition {
             Attempt::Landed(next) => self.landed(next),
             Attempt::Fenced => return Some(End::Fenced),
             Attempt::Held => self.shared.look.notify_one(),
-            Attempt::Tripped(trip) => self.brake(&trip.to_string()).await,
+            Attempt::Tripped(trip, last) => self.tripped(&format!("{trip}; {last}"), taken).await,
             Attempt::Broken(broken) => self.react(broken, taken, took).await,
         }
         None

@@ -209,11 +209,18 @@ impl Partition {
         }
     }
 
-    /// Holds the consumer back on all hosts. The next batches are small enough for the brake to see them one by one.
-    pub(super) async fn brake(&mut self, reason: &str) {
-        if let Some(policy) = self.shared.config.brake {
-            self.planner.at_most(policy.most_rejected());
+    /// A batch of the first `taken` records would have too many rejected. One that holds more than may be rejected is made
+    /// smaller first, so that the letters of what is within the limit tell what is wrong.
+    pub(super) async fn tripped(&mut self, reason: &str, taken: usize) {
+        let most = self.shared.config.brake.map(|p| p.most_rejected().max(1));
+        match most {
+            Some(most) if taken > most => self.planner.at_most(most),
+            _ => self.brake(reason).await,
         }
+    }
+
+    /// Holds the consumer back on all hosts.
+    pub(super) async fn brake(&mut self, reason: &str) {
         let (name, digest) = (&self.shared.name, self.shared.module().digest());
         let since = self.shared.running_for();
         match self.shared.inbox.brake(name, reason, &digest, since).await {

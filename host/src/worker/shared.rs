@@ -276,6 +276,13 @@ impl Shared {
         self.state().quarantined.clear();
     }
 
+    /// Another module is active: what the last one's records came to counts no more.
+    pub fn module_changed(&self) {
+        if let Some(brake) = self.brake().0.as_mut() {
+            brake.clear();
+        }
+    }
+
     /// How long this host has run the consumer since it was last held back.
     pub fn running_for(&self) -> Duration {
         self.brake().1.elapsed()

@@ -81,7 +81,7 @@ pub(super) async fn turn(wall: Wall) -> (Db, Turn) {
 
 async fn ask(db: &Db) -> Option<i64> {
     let filter = LetterFilter {
-        consumer: Some("c".into()),
+        consumers: vec!["c".into()],
         ..LetterFilter::default()
     };
     let request = ReplayRequest {

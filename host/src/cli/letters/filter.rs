@@ -6,7 +6,7 @@ use clap::Args;
 use tidegate_core::moment::parse_moment;
 
 use super::super::{CliError, chosen};
-use crate::config::Config;
+use crate::config::{Config, ConsumerConfig};
 use crate::inbox::{LetterFilter, LetterStatus};
 
 /// Which letters; what is given must hold, all of it.
@@ -66,11 +66,38 @@ fn digest(text: &str) -> Result<String, String> {
 }
 
 impl FilterArgs {
-    /// The filter; of open letters alone, or of all.
-    pub(super) fn read(self, config: &Config, open: bool) -> Result<LetterFilter, CliError> {
-        chosen(config, self.consumer.as_deref())?;
+    /// The consumer meant by what changes letters: the one named, or the only one there is.
+    pub(super) fn one_consumer<'c>(
+        &self,
+        config: &'c Config,
+    ) -> Result<&'c ConsumerConfig, CliError> {
+        match chosen(config, self.consumer.as_deref())?.as_slice() {
+            [one] => Ok(one),
+            all => {
+                let names: Vec<&str> = all.iter().map(|c| c.name.as_str()).collect();
+                Err(CliError::Usage(format!(
+                    "this changes letters of one consumer: name it with --consumer; the configuration has {}",
+                    names.join(", ")
+                )))
+            }
+        }
+    }
+
+    /// The filter, for that one consumer.
+    pub(super) fn of_one(self, config: &Config, open: bool) -> Result<LetterFilter, CliError> {
+        let consumers = vec![self.one_consumer(config)?.name.clone()];
+        let filter = self.read(config, open)?;
         Ok(LetterFilter {
-            consumer: self.consumer,
+            consumers,
+            ..filter
+        })
+    }
+
+    /// The filter; of open letters alone, or of all; of the configuration's consumers, unless one is named.
+    pub(super) fn read(self, config: &Config, open: bool) -> Result<LetterFilter, CliError> {
+        let consumers = chosen(config, self.consumer.as_deref())?;
+        Ok(LetterFilter {
+            consumers: consumers.into_iter().map(|c| c.name.clone()).collect(),
             status: open.then_some(LetterStatus::Open),
             codes: self.code,
             sqlstate: self.sqlstate,

@@ -3,10 +3,10 @@
 use clap::Args;
 
 use super::super::views::{PlannedRow, ReplayRow};
-use super::super::{CliError, FormatArgs, chosen, open, output, render};
+use super::super::{CliError, FormatArgs, open, output, render};
 use super::filter::FilterArgs;
 use super::watch::{Watched, watch};
-use crate::config::{Config, ConsumerConfig};
+use crate::config::Config;
 use crate::inbox::{Inbox, Planned, Prospect, ReplayRequest};
 
 /// The most letters that a dry run looks at.
@@ -72,24 +72,9 @@ pub(super) async fn execute(config: &Config, args: ReplayArgs) -> Result<(), Cli
     end(&inbox, ids, args.format).await
 }
 
-/// A replay is one consumer's: the one named, or the only one there is.
-fn consumer<'c>(config: &'c Config, name: Option<&str>) -> Result<&'c ConsumerConfig, CliError> {
-    match chosen(config, name)?.as_slice() {
-        [one] => Ok(one),
-        all => {
-            let names: Vec<&str> = all.iter().map(|c| c.name.as_str()).collect();
-            Err(CliError::Usage(format!(
-                "a replay is one consumer's: name it with --consumer; the configuration has {}",
-                names.join(", ")
-            )))
-        }
-    }
-}
-
 fn request(config: &Config, args: &ReplayArgs) -> Result<ReplayRequest, CliError> {
-    let consumer = consumer(config, args.filter.consumer.as_deref())?;
-    let mut filter = args.filter.clone().read(config, true)?;
-    filter.consumer = Some(consumer.name.clone());
+    let consumer = args.filter.one_consumer(config)?;
+    let filter = args.filter.clone().of_one(config, true)?;
     let force = if args.force { " --force" } else { "" };
     Ok(ReplayRequest {
         filter,

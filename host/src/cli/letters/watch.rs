@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use tidegate_core::failure::Failure;
+
 use super::super::CliError;
 use crate::inbox::{Inbox, ReplayProgress};
 
@@ -14,6 +16,8 @@ const LOOK: Duration = Duration::from_millis(300);
 const HOSTS: Duration = Duration::from_secs(2);
 /// How long all hosts may be gone in the middle of a replay, as when one is started again.
 const GONE: Duration = Duration::from_secs(30);
+/// How often it asks a database that is away.
+const AWAY: Duration = Duration::from_secs(1);
 /// How often a line is logged while something goes on.
 const LINE: Duration = Duration::from_secs(5);
 
@@ -34,25 +38,44 @@ pub(super) async fn watch(
 ) -> Result<(Vec<ReplayProgress>, Watched), CliError> {
     let mut view = View::new();
     let mut hosts = Hosts::default();
+    // The hosts go on once the database is back, and so does who watches them.
+    let (mut seen, mut last) = (false, Vec::new());
     loop {
-        let replays = inbox.replays(ids).await?;
+        let replays = match inbox.replays(ids).await {
+            Err(Failure::Unreachable { message }) if seen => {
+                view.away(&message);
+                if interrupted_within(AWAY).await {
+                    view.end();
+                    return Ok((last, Watched::Interrupted));
+                }
+                continue;
+            }
+            replays => replays?,
+        };
+        seen = true;
         view.show(&replays);
         let Some(open) = replays.iter().find(|replay| replay.status == "open") else {
             view.end();
             return Ok((replays, Watched::Ended));
         };
-        if hosts.are_gone(inbox, open).await? {
+        if hosts.are_gone(inbox, open).await {
             view.end();
             let consumer = open.consumer.clone();
             return Ok((replays, Watched::NoHost(consumer)));
         }
-        tokio::select! {
-            _ = tokio::signal::ctrl_c() => {
-                view.end();
-                return Ok((replays, Watched::Interrupted));
-            }
-            () = tokio::time::sleep(LOOK) => {}
+        last = replays;
+        if interrupted_within(LOOK).await {
+            view.end();
+            return Ok((last, Watched::Interrupted));
         }
+    }
+}
+
+/// Waits so long, but no longer than until somebody presses Ctrl-C; whether that is so.
+async fn interrupted_within(time: Duration) -> bool {
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => true,
+        () = tokio::time::sleep(time) => false,
     }
 }
 
@@ -65,18 +88,19 @@ struct Hosts {
 
 impl Hosts {
     /// Whether nobody is there to wait for: from the beginning, or for too long.
-    async fn are_gone(&mut self, inbox: &Inbox, open: &ReplayProgress) -> Result<bool, CliError> {
+    async fn are_gone(&mut self, inbox: &Inbox, open: &ReplayProgress) -> bool {
         if self.asked.is_some_and(|asked| asked.elapsed() < HOSTS) {
-            return Ok(false);
+            return false;
         }
         let first = self.asked.replace(Instant::now()).is_none();
-        let alive = inbox.live_hosts(Some(&open.consumer)).await?;
-        if !alive.is_empty() {
+        // Where the database does not tell, nobody is known to be gone.
+        let alive = inbox.live_hosts(Some(&open.consumer)).await;
+        if alive.map_or(true, |alive| !alive.is_empty()) {
             self.gone = None;
-            return Ok(false);
+            return false;
         }
         let since = *self.gone.get_or_insert_with(Instant::now);
-        Ok((first && !open.taken) || since.elapsed() >= GONE)
+        (first && !open.taken) || since.elapsed() >= GONE
     }
 }
 
@@ -121,6 +145,16 @@ impl View {
                 tracing::warn!(words, "the replay waits");
             }
             self.said.2 = waits;
+        }
+    }
+
+    fn away(&mut self, why: &str) {
+        if self.said.2.as_deref() != Some(why) {
+            tracing::warn!(
+                why,
+                "the database does not tell how far the replay is; its hosts wait for it too"
+            );
+            self.said.2 = Some(why.to_owned());
         }
     }
 

@@ -1,7 +1,7 @@
 //! Where `offsets set` puts a position: what was asked for, against one partition's log and row.
 
 use clap::Args;
-use tidegate_core::instant;
+use tidegate_core::moment;
 
 use super::super::CliError;
 use crate::inbox::ProgressRow;
@@ -15,7 +15,7 @@ pub(super) struct Target {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(0..), allow_negative_numbers = true)]
     to_offset: Option<i64>,
     /// The first record at that moment or later: RFC 3339, or milliseconds since 1970. Where there is none, the log's end
-    #[arg(long, value_name = "TIME", value_parser = instant::parse, allow_negative_numbers = true)]
+    #[arg(long, value_name = "TIME", value_parser = moment::parse, allow_negative_numbers = true)]
     to_timestamp: Option<i64>,
     /// So many offsets on from the position, past what cannot be handled or read
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(i64).range(1..), allow_negative_numbers = true)]
@@ -60,7 +60,7 @@ impl Target {
         let next = if let Some(offset) = self.to_offset {
             offset
         } else if let Some(ms) = self.to_timestamp {
-            let nothing = || format!("no record at {} or later: the log's end", instant::text(ms));
+            let nothing = || format!("no record at {} or later: the log's end", moment::text(ms));
             note = at.is_none().then(nothing);
             at.unwrap_or(log.high)
         } else if let Some(count) = self.skip {

@@ -6,8 +6,8 @@ use super::LetterStatus;
 /// Which letters. What is not given does not count.
 #[derive(Clone, Debug, Default)]
 pub struct LetterFilter {
-    /// Of this consumer.
-    pub consumer: Option<String>,
+    /// Of one of these consumers, if there are any.
+    pub consumers: Vec<String>,
     /// With this status.
     pub status: Option<LetterStatus>,
     /// With one of these codes, if there are any.
@@ -35,7 +35,7 @@ pub struct LetterFilter {
 /// The condition on `tidegate.dead_letters d`, by parameters 1 to 12.
 macro_rules! matching {
     () => {
-        "($1::text IS NULL OR d.consumer_name = $1) AND ($2::text IS NULL OR d.status = $2) \
+        "($1::text[] IS NULL OR d.consumer_name = ANY ($1)) AND ($2::text IS NULL OR d.status = $2) \
          AND ($3::text[] IS NULL OR d.code = ANY ($3)) AND ($4::text IS NULL OR d.sqlstate = $4) \
          AND ($5::text IS NULL OR d.topic = $5) AND ($6::int IS NULL OR d.partition = $6) \
          AND ($7::bigint IS NULL OR d.created_at >= to_timestamp($7::bigint / 1000.0)) \
@@ -51,6 +51,7 @@ pub(in crate::inbox) use matching;
 pub(in crate::inbox) struct Given<'a> {
     filter: &'a LetterFilter,
     status: Option<&'static str>,
+    consumers: Option<&'a [String]>,
     codes: Option<&'a [String]>,
     ids: Option<&'a [String]>,
 }
@@ -61,6 +62,7 @@ impl<'a> From<&'a LetterFilter> for Given<'a> {
         Self {
             filter,
             status: filter.status.map(LetterStatus::as_str),
+            consumers: some(&filter.consumers),
             codes: some(&filter.codes),
             ids: some(&filter.ids),
         }
@@ -75,7 +77,7 @@ impl Given<'_> {
     ) -> Vec<SqlParam<'s>> {
         let filter = self.filter;
         let own: [SqlParam<'s>; 12] = [
-            &filter.consumer,
+            &self.consumers,
             &self.status,
             &self.codes,
             &filter.sqlstate,

@@ -56,7 +56,7 @@ impl Run {
             | Attempt::Landed(_)
             | Attempt::Held
             | Attempt::Fenced
-            | Attempt::Tripped(_) => {}
+            | Attempt::Tripped(..) => {}
         }
     }
 }
