@@ -146,9 +146,9 @@ async fn an_export_of_many_pages_holds_each_letter_once_in_order() {
     let letters = Letters::new("dlt-export-pages").await;
     let copies = "INSERT INTO tidegate.dead_letters (id, consumer_name, cluster_id, topic, partition, \"offset\", scope,
             event_id, header_names, header_values, timestamp_type, code, message, attempts, created_at)
-        SELECT 'x' || n, 'c', 'k', 't', 0, n, '', 'x' || n, '{}', '{}', 'none', 'copy', '', 0,
+        SELECT 'x' || n, p.consumer_name, 'k', 't', 0, n, '', 'x' || n, '{}', '{}', 'none', 'copy', '', 0,
                now() - (n / 3) * interval '1 second'
-          FROM generate_series(1, 333) n";
+          FROM generate_series(1, 333) n, (SELECT DISTINCT consumer_name FROM tidegate.dead_letters) p";
     letters.scene.env.db.exec(copies).await;
     let said = letters.run(&["dlt", "export", "--code", "copy"]).await;
     let ids: Vec<String> = said

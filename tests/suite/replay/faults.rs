@@ -141,6 +141,11 @@ async fn a_letter_that_takes_the_host_down_three_times_is_not_tried_again() {
         rig.scene.env.db.exec("DELETE FROM tidegate.hosts").await;
         let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%pg_sleep%' AND pid <> pg_backend_pid()";
         rig.scene.env.db.query_one_i64(end).await;
+        // The one that was killed must not be taken for the next one at work.
+        wait_eq(PATIENCE, "the killed try to be gone", 0, async || {
+            rig.scene.env.db.query_one_i64(asleep).await
+        })
+        .await;
         host = host.restart().await;
     }
     let rig = Rig { host, ..rig };

@@ -1,6 +1,8 @@
 //! Asks for a retry while the table `gate` is empty, when the value mentions `until-open`; else it credits.
 
-use guest_common::{Event, Failure, Guest, Outcome, Postponement, credit, db, mentions, reject_sql};
+use guest_common::{
+    Event, Failure, Guest, Outcome, Postponement, credit, db, mentions, reject_sql,
+};
 
 struct WaitsForGate;
 
