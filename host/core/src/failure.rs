@@ -1,6 +1,7 @@
 //! What can go wrong with an attempt at a batch. The verdict on it is decided in one place.
 
 use crate::limits::Limit;
+use crate::sqlstate::{SqlClass, classify};
 
 /// Why an attempt did not commit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -87,4 +88,22 @@ pub struct Broken {
     pub offset: Option<i64>,
     /// What happened.
     pub failure: Failure,
+}
+
+impl Broken {
+    /// Whether the server spoke of itself, on a connection that lives: a trigger can raise any code, so it is believed only
+    /// where a fresh connection fails too.
+    pub fn is_doubtful(&self) -> bool {
+        matches!(&self.failure, Failure::Sql { sqlstate, .. } if classify(sqlstate) == SqlClass::Infrastructure)
+    }
+}
+
+impl From<Failure> for Broken {
+    /// A failure that belongs to no record.
+    fn from(failure: Failure) -> Self {
+        Self {
+            offset: None,
+            failure,
+        }
+    }
 }

@@ -95,6 +95,15 @@ pub struct Finish {
     pub cluster_id: String,
 }
 
+impl From<&GuestLimits> for ResultLimits {
+    fn from(limits: &GuestLimits) -> Self {
+        Self {
+            rows: limits.result_rows,
+            bytes: limits.result_bytes,
+        }
+    }
+}
+
 /// The most that one query may return.
 #[derive(Clone, Copy, Debug)]
 pub struct ResultLimits {
@@ -137,10 +146,7 @@ impl Transaction {
             fence,
             wall,
             ledger: Ledger::default(),
-            limits: ResultLimits {
-                rows: guest.result_rows,
-                bytes: guest.result_bytes,
-            },
+            limits: (&guest).into(),
             module: "".into(),
             current: None,
             calls: 0,

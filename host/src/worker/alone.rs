@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidegate_core::failure::{Broken, Failure};
+use tidegate_core::failure::Broken;
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
 use crate::faults::{self, Point};
@@ -69,7 +69,7 @@ impl Partition {
             .await;
         faults::at(Point::Marked, front.offset());
         // Where the token is not ours the fence says so next.
-        marked.map(drop).map_err(nobody)
+        marked.map(drop).map_err(Broken::from)
     }
 
     /// The marked record's attempt has ended. A mark that cannot be taken back is taken back with the next one, or with
@@ -86,12 +86,5 @@ impl Partition {
             }
         }
         self.shared.unmarks(&self.source);
-    }
-}
-
-fn nobody(failure: Failure) -> Broken {
-    Broken {
-        offset: None,
-        failure,
     }
 }

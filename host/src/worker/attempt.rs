@@ -12,7 +12,7 @@ use tidegate_core::text::bounded;
 
 use crate::engine::Module;
 use crate::faults::{self, Point};
-use crate::inbox::{BatchHead, Begun, Finish, ResultLimits};
+use crate::inbox::{BatchHead, Begun, Finish};
 use crate::meters::{Tally, Times};
 use crate::worker::claims::{Claims, Copies, Fate};
 use crate::worker::finish::finish;
@@ -71,12 +71,7 @@ pub async fn attempt(
     let clock = Instant::now();
     match shared.inbox.begin(&head, fresh).await {
         Ok(Begun::Open(mut db, claimed)) => {
-            let limits = &shared.config.limits;
-            let limits = ResultLimits {
-                rows: limits.result_rows,
-                bytes: limits.result_bytes,
-            };
-            db.run_by(module.name(), limits);
+            db.run_by(module.name(), (&shared.config.limits).into());
             faults::at(Point::Begun, batch[batch.len() - 1].offset());
             let claimed = copies.spread(batch, &claimed);
             Box::pin(run(
@@ -98,10 +93,7 @@ pub async fn attempt(
         }
         Ok(Begun::Held) => Attempt::Held,
         Ok(Begun::Fenced) => Attempt::Fenced,
-        Err(failure) => Attempt::Broken(Broken {
-            offset: None,
-            failure,
-        }),
+        Err(failure) => Attempt::Broken(failure.into()),
     }
 }
 

@@ -6,7 +6,6 @@ use tidegate_core::control::Control;
 use tidegate_core::failure::{Broken, Failure};
 use tidegate_core::letter::Cause;
 use tidegate_core::progress::Failing;
-use tidegate_core::sqlstate::{SqlClass, classify};
 use tidegate_core::verdict::{Facts, Verdict, exhausted, verdict};
 
 use crate::worker::partition::Partition;
@@ -63,15 +62,11 @@ impl Partition {
 
     async fn facts(&mut self, broken: &Broken, attempts: u32) -> Facts {
         // Only there does the answer count, and it costs a connection and a write.
-        let doubtful = match &broken.failure {
-            Failure::Sql { sqlstate, .. } => classify(sqlstate) == SqlClass::Infrastructure,
-            _ => false,
-        };
         Facts {
             attempts,
             fresh_connection: self.was_fresh,
             of_nobody: broken.offset.is_none(),
-            confirmed_healthy: doubtful && self.shared.inbox.ping().await.is_ok(),
+            confirmed_healthy: broken.is_doubtful() && self.shared.inbox.ping().await.is_ok(),
         }
     }
 
@@ -221,14 +216,7 @@ impl Partition {
 
     /// Holds the consumer back on all hosts.
     pub(super) async fn brake(&mut self, reason: &str) {
-        let (name, digest) = (&self.shared.name, self.shared.module().digest());
-        let since = self.shared.running_for();
-        match self.shared.inbox.brake(name, reason, &digest, since).await {
-            Ok(_) => self.shared.look.notify_one(),
-            Err(error) => {
-                tracing::warn!(consumer = %name, reason, %error, "the consumer is to be braked, which cannot be written down now");
-            }
-        }
+        self.shared.hold_back(reason).await;
         self.wait(BRAKE).await;
     }
 

@@ -142,20 +142,8 @@ impl Replayer {
 
     /// A module that tried to leave its transaction holds its consumer back on all hosts, as it does in a batch.
     async fn brake_if_escaped(&self) {
-        let (shared, module) = (&self.shared, self.shared.module());
-        if !shared.is_quarantined(&module) {
-            return;
-        }
-        let (digest, since) = (module.digest(), shared.running_for());
-        let braked = shared
-            .inbox
-            .brake(&shared.name, ESCAPED, &digest, since)
-            .await;
-        match braked {
-            Ok(_) => shared.look.notify_one(),
-            Err(error) => {
-                tracing::warn!(consumer = %shared.name, %error, "the consumer is to be braked, which cannot be written down now");
-            }
+        if self.shared.is_quarantined(&self.shared.module()) {
+            self.shared.hold_back(ESCAPED).await;
         }
     }
 

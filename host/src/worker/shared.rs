@@ -288,6 +288,17 @@ impl Shared {
         self.brake().1.elapsed()
     }
 
+    /// Brakes the consumer on all hosts, for what the active module did.
+    pub async fn hold_back(&self, reason: &str) {
+        let (name, digest, since) = (&self.name, self.module().digest(), self.running_for());
+        match self.inbox.brake(name, reason, &digest, since).await {
+            Ok(_) => self.look.notify_one(),
+            Err(error) => {
+                tracing::warn!(consumer = %name, reason, %error, "the consumer is to be braked, which cannot be written down now");
+            }
+        }
+    }
+
     fn brake(&self) -> MutexGuard<'_, (Option<Brake>, Instant)> {
         self.brake.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -66,10 +66,6 @@ impl Transaction {
     }
 
     async fn prove(&mut self, end: End) -> Result<(), Broken> {
-        let nobody = |failure| Broken {
-            offset: None,
-            failure,
-        };
         self.held.pipeline.flush();
         let flight = match end {
             End::Batch(finish) => self.send_flight(finish).await,
@@ -78,7 +74,7 @@ impl Transaction {
         if let Some(broken) = self.drain().await {
             return Err(broken);
         }
-        let flight = flight.map_err(nobody)?;
+        let flight = flight.map_err(Broken::from)?;
         for sent in flight.before {
             self.settle_own(sent).await?;
         }
@@ -91,7 +87,7 @@ impl Transaction {
                     .ledger
                     .failure()
                     .cloned()
-                    .unwrap_or_else(|| nobody(escape())))
+                    .unwrap_or_else(|| escape().into()))
             }
         }
     }

@@ -5,16 +5,13 @@ use std::time::Duration;
 
 use tidegate_core::claim::Claimed;
 use tidegate_core::crash;
-use tidegate_core::failure::{Broken, Failure};
+use tidegate_core::failure::Broken;
 use tidegate_core::letter::{Cause, letter_id};
 use tidegate_core::outcome::Outcome;
 use tidegate_core::replay::{Next, Tries, took_hosts_down};
-use tidegate_core::sqlstate::{SqlClass, classify};
 
 use crate::engine::Module;
-use crate::inbox::{
-    ReplayBegun, ReplayEnd, ReplayHead, ReplayResult, ResultLimits, StoredLetter, Turn,
-};
+use crate::inbox::{ReplayBegun, ReplayEnd, ReplayHead, ReplayResult, StoredLetter, Turn};
 use crate::worker::guests::{Guests, Ran};
 use crate::worker::pending::Pending;
 use crate::worker::shared::{Db, Shared};
@@ -110,14 +107,9 @@ impl Letter {
             Ok(ReplayBegun::Held) => return Went::Held,
             Ok(ReplayBegun::Fenced) => return Went::On(Ended::Lost),
             Ok(ReplayBegun::Closed) => return Went::On(Ended::Closed),
-            Err(failure) => return Went::Broken(nobody(failure)),
+            Err(failure) => return Went::Broken(failure.into()),
         };
-        let limits = &self.shared.config.limits;
-        let limits = ResultLimits {
-            rows: limits.result_rows,
-            bytes: limits.result_bytes,
-        };
-        db.run_by(module.name(), limits);
+        db.run_by(module.name(), (&self.shared.config.limits).into());
         let digest = module.digest();
         let (db, ran) = match (&self.pending.decided, claimed) {
             (_, Some(Claimed::Duplicate)) => (db, None),
@@ -187,7 +179,7 @@ impl Letter {
     }
 
     async fn react(&mut self, broken: Broken) {
-        let healthy = is_doubtful(&broken) && self.shared.inbox.ping().await.is_ok();
+        let healthy = broken.is_doubtful() && self.shared.inbox.ping().await.is_ok();
         let retry = &self.shared.config.retry;
         let next = self.tries.broke(&broken, healthy, retry, fastrand::f64());
         tracing::debug!(consumer = %self.shared.name, letter = %self.stored.id, failure = %broken.failure, ?next, "a replay's try broke and was rolled back");
@@ -244,16 +236,5 @@ impl Letter {
             Ok(()) => self.waits = Some(words.to_owned()),
             Err(error) => tracing::debug!(%consumer, %error, "a replay's wait could not be told"),
         }
-    }
-}
-
-fn is_doubtful(broken: &Broken) -> bool {
-    matches!(&broken.failure, Failure::Sql { sqlstate, .. } if classify(sqlstate) == SqlClass::Infrastructure)
-}
-
-fn nobody(failure: Failure) -> Broken {
-    Broken {
-        offset: None,
-        failure,
     }
 }
