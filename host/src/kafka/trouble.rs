@@ -48,9 +48,17 @@ impl Trouble {
 }
 
 /// Why a broker was lost last. That all brokers are down is told as an error, and this is not, where a connection was
-/// only closed: as by a port that wants TLS.
+/// only closed: as by a port that wants TLS. A refusal counts for more than that the connection was closed after it.
 #[derive(Default)]
-pub(super) struct LastFailure(Mutex<Option<String>>);
+pub(super) struct LastFailure(Mutex<Option<Heard>>);
+
+struct Heard {
+    refusal: bool,
+    text: String,
+}
+
+/// What librdkafka's words for a refusal hold, in a certificate, a handshake or a password.
+const REFUSALS: [&str; 2] = ["SSL handshake failed", "SASL"];
 
 /// librdkafka's names for a connection on which nothing has been answered yet. What follows from that it does not say
 /// itself, or not always.
@@ -67,18 +75,22 @@ impl LastFailure {
     pub(super) fn keep(&self, facility: &str, message: &str) {
         if facility == "FAIL" {
             let text = message.split_once("]: ").map_or(message, |(_, text)| text);
-            let early =
-                text.contains("Disconnected") && EARLY.iter().any(|state| text.contains(state));
+            let closed = text.contains("Disconnected");
+            let early = closed && EARLY.iter().any(|state| text.contains(state));
             let hint = if early { HUNG_UP } else { "" };
-            let text = format!("{text}{hint}");
-            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+            let refusal = REFUSALS.iter().any(|word| text.contains(word));
+            let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if !(closed && last.as_ref().is_some_and(|heard| heard.refusal)) {
+                let text = format!("{text}{hint}");
+                *last = Some(Heard { refusal, text });
+            }
         }
     }
 
     /// What was kept.
     pub(super) fn text(&self) -> Option<String> {
         let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        last.clone()
+        last.as_ref().map(|heard| heard.text.clone())
     }
 }
 
@@ -96,6 +108,36 @@ mod tests {
             Some("refused")
         );
         assert_eq!(trouble.current(now + CURRENT), None);
+    }
+
+    #[test]
+    fn a_connection_that_is_closed_after_a_refusal_does_not_hide_it() {
+        let last = LastFailure::default();
+        last.keep(
+            "FAIL",
+            "[thrd:a]: a: Disconnected while in state APIVERSION_QUERY",
+        );
+        assert!(last.text().is_some_and(|text| text.contains(HUNG_UP)));
+        last.keep(
+            "FAIL",
+            "[thrd:a]: a: SASL authentication error: Authentication failed",
+        );
+        last.keep(
+            "FAIL",
+            "[thrd:a]: a: Disconnected while in state AUTH_HANDSHAKE",
+        );
+        let kept = "a: SASL authentication error: Authentication failed";
+        assert_eq!(last.text().as_deref(), Some(kept));
+        last.keep(
+            "FAIL",
+            "[thrd:a]: a: SSL handshake failed: certificate verify failed",
+        );
+        assert!(last.text().is_some_and(|text| text.contains("certificate")));
+        last.keep(
+            "FAIL",
+            "[thrd:a]: a: Connect to b failed: Connection refused",
+        );
+        assert!(last.text().is_some_and(|text| text.contains("refused")));
     }
 
     #[test]
