@@ -82,7 +82,7 @@ pub async fn run_until(
     // Nobody joins a group before every module is there.
     let mut handlers = Vec::new();
     for consumer in &config.consumers {
-        let handler = watch::open(&engine, &consumer.handler).await;
+        let handler = watch::open(&engine, &consumer.guest.handler).await;
         handlers.push(handler.map_err(setup)?);
     }
     let mut consumers = Vec::new();
@@ -193,7 +193,7 @@ fn start(
 
 /// A pool that every consumer's batches fit in, for guests as large as the largest limit.
 fn engine_options(config: &Config) -> EngineOptions {
-    let memory = config.consumers.iter().map(|c| c.limits.memory).max();
+    let memory = config.consumers.iter().map(|c| c.guest.limits.memory).max();
     let instances = u32::try_from(config.postgres.max_connections).unwrap_or(u32::MAX);
     EngineOptions {
         cache_dir: config.module_cache.clone(),

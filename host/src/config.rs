@@ -3,6 +3,7 @@
 mod consumer;
 mod dedup;
 pub mod defaults;
+mod guest;
 mod load;
 mod names;
 mod overlay;
@@ -118,8 +119,8 @@ pub struct ConsumerConfig {
     pub topics: Vec<String>,
     /// `group`: default the name.
     pub group: String,
-    /// `handler`: a file, watched, relative to the configuration file's directory.
-    pub handler: PathBuf,
+    /// What its guests run as and within.
+    pub guest: GuestConfig,
     /// `start`: only where neither Kafka nor PostgreSQL knows a position.
     pub start: Start,
     /// `[consumer.dedup]`
@@ -137,14 +138,23 @@ pub struct ConsumerConfig {
     pub dead_letter_topic: Option<String>,
     /// The rest of `[consumer.dead_letter]`.
     pub letters: LetterConfig,
+    /// `drain_timeout`: how long a revoked partition's batch may take to end.
+    pub drain_timeout: Duration,
+}
+
+/// What guests run as and within: a consumer's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuestConfig {
+    /// `handler`: a file, watched, relative to the configuration file's directory.
+    pub handler: PathBuf,
+    /// `role`: the database role that their statements run under; by default the login's own.
+    pub role: Option<String>,
     /// `[consumer.limits]`
     pub limits: GuestLimits,
     /// `instance`: `batch` or `record`.
     pub instance: InstancePer,
     /// `[consumer.settings]`: what the guest's `settings.get` reads.
     pub settings: BTreeMap<String, String>,
-    /// `drain_timeout`: how long a revoked partition's batch may take to end.
-    pub drain_timeout: Duration,
 }
 
 /// `[consumer.dead_letter]`, all but its topic.

@@ -25,7 +25,6 @@ mod survey;
 mod tls;
 mod transaction;
 mod value;
-mod wall;
 mod wire;
 
 use std::sync::Arc;
@@ -47,11 +46,11 @@ pub use preflight::Preflight;
 pub use prune::PruneRule;
 pub use replays::{Planned, Prospect, ReplayProgress, ReplayRequest, Taken, Turn};
 pub use survey::{ClaimFigures, LetterFigures, PoolFigures};
+pub use tidegate_wall::Wall;
 pub use transaction::{
-    BatchHead, Begun, Finish, ReplayBegun, ReplayEnd, ReplayHead, ReplayResult, ResultLimits,
-    Transaction,
+    BatchHead, Begun, Finish, Guest, ReplayBegun, ReplayEnd, ReplayHead, ReplayResult,
+    ResultLimits, Transaction,
 };
-pub use wall::Wall;
 
 /// Connections for what is not a batch: the relay, pruning and look-ups, so that none of them ever waits behind
 /// the batches, or the batches behind them.

@@ -1,8 +1,9 @@
 //! Staged statements: pipelined, in order, and every failure at its own record.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate::inbox::{ResultLimits, Wall};
+use tidegate::inbox::{Guest, ResultLimits, Wall};
 use tidegate_core::failure::Failure;
 use tidegate_core::limits::Limit;
 use tidegate_core::sql::{CallError, Expectation, GuestSql, Value};
@@ -183,13 +184,14 @@ async fn staged_results_that_nobody_reads_do_not_stall_a_rollback() {
 async fn a_result_over_its_limits_is_refused_and_read_off() {
     let db = db(Wall::Keywords).await;
     let (mut transaction, _) = db.open(0, vec![]).await;
-    transaction.run_by(
-        "test",
-        ResultLimits {
-            rows: 10,
-            bytes: 10_000,
-        },
-    );
+    let limits = ResultLimits {
+        rows: 10,
+        bytes: 10_000,
+    };
+    transaction.run_by(Arc::new(Guest {
+        limits,
+        ..Guest::default()
+    }));
     transaction.enter(0);
     let error = ask(&mut transaction, "SELECT generate_series(1, 11)", vec![])
         .await

@@ -50,7 +50,7 @@ pub(super) async fn check(config: Config, args: CheckArgs) -> Result<(), CliErro
             Ok(digest) => Finding::Fine(format!(
                 "consumer {:?}: {} loads, sha256 {digest}",
                 consumer.name,
-                consumer.handler.display()
+                consumer.guest.handler.display()
             )),
             Err(text) => Finding::Problem(format!("consumer {:?}: {text}", consumer.name)),
         }])?;

@@ -1,21 +1,20 @@
 //! Reads one `[[consumer]]`.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
 use tidegate_core::backoff::RetryPolicy;
 use tidegate_core::batch::BatchLimits;
 use tidegate_core::brake::BrakePolicy;
-use tidegate_core::limits::GuestLimits;
 use tidegate_core::resume::Start;
 
 use super::dedup;
+use super::guest;
 use super::names;
 use super::problems::{Place, Problems};
 use super::section::Section;
 use super::tree::{Table, Value};
-use super::{ConsumerConfig, InstancePer, QueueLimits, defaults, secrets};
+use super::{ConsumerConfig, QueueLimits, defaults};
 
 /// A consumer, and the places that rules across consumers point at.
 pub(super) struct ReadConsumer {
@@ -48,10 +47,10 @@ pub(super) fn read(
     let topics = names::topics(&section);
     let (dead_letter_topic, dead_letter_at, letters) = names::dead_letter(&section, &topics);
     let batch = batch(section.child("batch"));
-    let (limits, cpu_at) = limits(section.child("limits"));
+    let (guest, cpu_at) = guest::read(&section, base);
     let config = ConsumerConfig {
         group: names::group(&section, &name),
-        handler: names::handler(&section, base),
+        guest,
         start: section.choice_or("start", &STARTS, Start::Earliest),
         dedup: dedup::read(&section),
         batch,
@@ -60,9 +59,6 @@ pub(super) fn read(
         brake: brake(&section),
         dead_letter_topic,
         letters,
-        limits,
-        instance: section.choice_or("instance", &INSTANCES, InstancePer::Batch),
-        settings: settings(&section.child("settings")),
         drain_timeout: section.duration(
             "drain_timeout",
             defaults::DRAIN_TIMEOUT,
@@ -86,11 +82,6 @@ pub(super) fn read(
 
 const STARTS: [(&str, Start); 2] = [("earliest", Start::Earliest), ("latest", Start::Latest)];
 
-const INSTANCES: [(&str, InstancePer); 2] = [
-    ("batch", InstancePer::Batch),
-    ("record", InstancePer::Record),
-];
-
 /// `key = "off"` in place of a table.
 pub(super) fn is_off(section: &Section<'_>, key: &'static str) -> bool {
     match section.node(key).map(|node| &node.value) {
@@ -107,14 +98,6 @@ pub(super) fn is_off(section: &Section<'_>, key: &'static str) -> bool {
         }
         _ => false,
     }
-}
-
-fn settings(settings: &Section<'_>) -> BTreeMap<String, String> {
-    let read = secrets::flatten(settings);
-    for (name, value) in &read {
-        settings.show(name, value.as_str());
-    }
-    read
 }
 
 fn batch(batch: Section<'_>) -> BatchLimits {
@@ -205,40 +188,4 @@ fn brake(consumer: &Section<'_>) -> Option<BrakePolicy> {
     };
     brake.finish();
     Some(policy)
-}
-
-/// `limits`, and the place of `cpu`.
-fn limits(limits: Section<'_>) -> (GuestLimits, Place) {
-    let default = GuestLimits::default();
-    let time = defaults::TIME_LEAST..=defaults::TIME_MOST;
-    let small = |key, default: u32, range| {
-        let default = usize::try_from(default).unwrap_or(usize::MAX);
-        u32::try_from(limits.count(key, default, range)).unwrap_or(u32::MAX)
-    };
-    let read = GuestLimits {
-        memory: limits.size(
-            "memory",
-            default.memory,
-            defaults::MEMORY_LEAST..=defaults::MEMORY_MOST,
-        ),
-        cpu: limits.duration("cpu", default.cpu, time.clone()),
-        wall: limits.duration("wall", default.wall, time),
-        statements: small("statements", default.statements, 0..=1_000_000),
-        result_rows: limits.count("result_rows", default.result_rows, 1..=10_000_000),
-        result_bytes: limits.size(
-            "result_bytes",
-            default.result_bytes,
-            1..=defaults::BYTES_BOUND,
-        ),
-        parameter_bytes: limits.size(
-            "parameter_bytes",
-            default.parameter_bytes,
-            1..=defaults::BYTES_BOUND,
-        ),
-        log_bytes: limits.size("log_bytes", default.log_bytes, 0..=defaults::BYTES_BOUND),
-        max_calls: small("max_calls", default.max_calls, 1..=1_000_000_000),
-    };
-    let cpu_at = limits.place("cpu");
-    limits.finish();
-    (read, cpu_at)
 }

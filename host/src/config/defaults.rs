@@ -108,3 +108,6 @@ pub const TOPIC_NAME_BYTES: usize = 249;
 
 /// The longest group name, in bytes.
 pub const GROUP_NAME_BYTES: usize = 255;
+
+/// The most bytes of a role's name: PostgreSQL cuts longer ones.
+pub const ROLE_NAME_BYTES: usize = 63;

@@ -147,3 +147,10 @@ pub(super) fn handler(section: &Section<'_>, base: &Path) -> PathBuf {
     section.show("handler", handler.display().to_string());
     handler
 }
+
+/// `role`; none for the login's own.
+pub(super) fn role(section: &Section<'_>) -> Option<String> {
+    let role = named(section, "role", defaults::ROLE_NAME_BYTES)?;
+    section.show("role", role.as_str());
+    Some(role)
+}

@@ -70,7 +70,7 @@ pub(super) fn silence(
 ) {
     let idle = postgres.idle_in_transaction_timeout;
     for this in consumers {
-        let computes = this.config.limits.cpu + SLACK;
+        let computes = this.config.guest.limits.cpu + SLACK;
         if computes + idle / 4 < idle {
             continue;
         }
@@ -82,7 +82,7 @@ pub(super) fn silence(
         let least = (computes * 4 / 3).as_secs() + 1;
         let text = format!(
             "{}limits.cpu: {:?}, {SLACK:?} more and a quarter of postgres.{key} ({idle:?}) must be less than {key}, or the server ends batches that still compute; set {key} to {least}s or more, or lower limits.cpu",
-            this.label, this.config.limits.cpu
+            this.label, this.config.guest.limits.cpu
         );
         problems.error(&at, text);
     }

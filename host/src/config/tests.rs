@@ -112,9 +112,12 @@ fn a_minimal_file_has_every_default() {
     assert_eq!(config.module_cache, Path::new("/etc/tg/.tidegate/cache"));
     let consumer = &config.consumers[0];
     assert_eq!(consumer.group, "billing");
-    assert_eq!(consumer.handler, Path::new("/etc/tg/handlers/credit.wasm"));
+    assert_eq!(
+        consumer.guest.handler,
+        Path::new("/etc/tg/handlers/credit.wasm")
+    );
     assert_eq!(consumer.start, Start::Earliest);
-    assert_eq!(consumer.instance, InstancePer::Batch);
+    assert_eq!(consumer.guest.instance, InstancePer::Batch);
     assert!(consumer.dedup.enabled);
     assert_eq!(
         consumer.dedup.id.sources,
@@ -129,7 +132,7 @@ fn a_minimal_file_has_every_default() {
     assert_eq!(consumer.retry.max_elapsed, Duration::from_secs(600));
     assert_eq!(consumer.dead_letter_topic.as_deref(), Some("payments.dlt"));
     assert_eq!(
-        consumer.limits,
+        consumer.guest.limits,
         tidegate_core::limits::GuestLimits::default()
     );
     assert!(config.warnings.is_empty(), "{:?}", config.warnings);

@@ -29,12 +29,12 @@ use tidegate_core::letter::Letter;
 use tidegate_core::limits::{GuestLimits, Limit};
 use tidegate_core::outcome::Outcome;
 use tidegate_core::progress::{Counts, LastRecord, ProgressKey};
+use tidegate_wall::Wall;
 use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::error::{failure_of, overdue, unreachable};
 use super::pool::Held;
-use super::wall::Wall;
 use fence::Fence;
 use ledger::{Ledger, is_unusable};
 
@@ -113,6 +113,23 @@ pub struct ResultLimits {
     pub bytes: usize,
 }
 
+impl Default for ResultLimits {
+    fn default() -> Self {
+        (&GuestLimits::default()).into()
+    }
+}
+
+/// Whose statements run, and within what.
+#[derive(Clone, Debug, Default)]
+pub struct Guest {
+    /// What the log calls the module.
+    pub module: Arc<str>,
+    /// The database role that they run under; none for the login's own.
+    pub role: Option<Arc<str>>,
+    /// What one query may return.
+    pub limits: ResultLimits,
+}
+
 /// An open batch, or a letter's open replay.
 pub struct Transaction {
     held: Held,
@@ -122,9 +139,8 @@ pub struct Transaction {
     fence: Fence,
     wall: Wall,
     ledger: Ledger,
-    limits: ResultLimits,
-    /// What the log calls the handler's module.
-    module: Arc<str>,
+    /// Whose statements run now.
+    guest: Arc<Guest>,
     /// The record whose guest runs now.
     current: Option<i64>,
     calls: u32,
@@ -138,7 +154,6 @@ const CANCEL_WAIT: Duration = Duration::from_secs(2);
 impl Transaction {
     fn new(mut held: Held, (key, log_epoch): (ProgressKey, i32), fence: Fence, wall: Wall) -> Self {
         held.pipeline.clear();
-        let guest = GuestLimits::default();
         Self {
             held,
             key,
@@ -146,19 +161,16 @@ impl Transaction {
             fence,
             wall,
             ledger: Ledger::default(),
-            limits: (&guest).into(),
-            module: "".into(),
+            guest: Arc::default(),
             current: None,
             calls: 0,
             in_call: false,
         }
     }
 
-    /// Names the module whose guests run, and sets what one query of theirs may return; the defaults are those
-    /// of [`GuestLimits`].
-    pub fn run_by(&mut self, module: &str, limits: ResultLimits) {
-        self.module = module.into();
-        self.limits = limits;
+    /// Says whose statements run from now on.
+    pub fn run_by(&mut self, guest: Arc<Guest>) {
+        self.guest = guest;
     }
 
     /// Names the record whose guest runs from now on.

@@ -71,7 +71,7 @@ pub async fn attempt(
     let clock = Instant::now();
     match shared.inbox.begin(&head, fresh).await {
         Ok(Begun::Open(mut db, claimed)) => {
-            db.run_by(module.name(), (&shared.config.limits).into());
+            db.run_by(shared.guest(&module));
             faults::at(Point::Begun, batch[batch.len() - 1].offset());
             let claimed = copies.spread(batch, &claimed);
             Box::pin(run(

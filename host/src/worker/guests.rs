@@ -124,7 +124,7 @@ impl<'a> Guests<'a> {
     }
 
     fn may_go_on(&self, instance: &Instance<Db>) -> bool {
-        self.shared.config.instance == InstancePer::Batch && !instance.is_spent()
+        self.shared.config.guest.instance == InstancePer::Batch && !instance.is_spent()
     }
 
     async fn judge(&mut self, pending: &Pending, end: GuestEnd) -> Result<Ran, Broken> {

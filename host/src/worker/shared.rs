@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::config::ConsumerConfig;
 use crate::engine::{Engine, GuestEnv, Module};
-use crate::inbox::{Inbox, Transaction};
+use crate::inbox::{Guest, Inbox, Transaction};
 use crate::kafka::Consumer;
 use crate::meters::Meters;
 use crate::worker::alone::Stage;
@@ -123,8 +123,8 @@ impl Shared {
         let name: Arc<str> = parts.config.name.as_str().into();
         let env = GuestEnv {
             consumer: name.clone(),
-            limits: parts.config.limits.clone(),
-            settings: parts.config.settings.clone(),
+            limits: parts.config.guest.limits.clone(),
+            settings: parts.config.guest.settings.clone(),
         };
         let brake = parts.config.brake.map(Brake::new);
         Self {
@@ -153,6 +153,16 @@ impl Shared {
     /// The module that runs from the next transaction on.
     pub fn module(&self) -> Arc<Module<Db>> {
         Arc::clone(&self.modules.borrow())
+    }
+
+    /// What the statements of `module`'s guests run as and within.
+    pub fn guest(&self, module: &Module<Db>) -> Arc<Guest> {
+        let config = &self.config.guest;
+        Arc::new(Guest {
+            module: module.name().into(),
+            role: config.role.as_deref().map(Into::into),
+            limits: (&config.limits).into(),
+        })
     }
 
     /// The name of a partition's progress row.

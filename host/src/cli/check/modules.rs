@@ -15,7 +15,7 @@ pub(super) async fn load_all(config: &Config) -> Vec<(&ConsumerConfig, Result<St
     let mut outcomes = Vec::with_capacity(config.consumers.len());
     for consumer in &config.consumers {
         let outcome = match &engine {
-            Ok(engine) => load(engine, &consumer.handler).await,
+            Ok(engine) => load(engine, &consumer.guest.handler).await,
             Err(text) => Err(text.clone()),
         };
         outcomes.push((consumer, outcome));
@@ -27,7 +27,7 @@ fn engine(config: &Config) -> Result<Engine<NoDatabase>, String> {
     let memory = config
         .consumers
         .iter()
-        .map(|consumer| consumer.limits.memory)
+        .map(|consumer| consumer.guest.limits.memory)
         .max();
     let options = EngineOptions {
         cache_dir: config.module_cache.clone(),

@@ -64,7 +64,12 @@ impl Transaction {
         self.admit(&sql)?;
         let (prepared, params) = self.bind(&sql, &params).await?;
         let prepared = self.prepare_as_text(sql, prepared).await?;
-        let work = rows::read(Arc::clone(&self.held.client), prepared, params, self.limits);
+        let work = rows::read(
+            Arc::clone(&self.held.client),
+            prepared,
+            params,
+            self.guest.limits,
+        );
         match self.attend("a query", work).await {
             Ok(Ok(result)) => self.unless_failed(result).await,
             Ok(Err(RowsError::Driver(error))) => Err(self.server_refused(&error).await),
@@ -206,7 +211,7 @@ impl Transaction {
     /// by then, since what is staged leaves before anything is prepared.
     fn keep(&mut self, sql: String, prepared: Prepared) {
         if let Some(evicted) = self.held.statements.keep_guest(sql, prepared) {
-            let (consumer, module) = (&self.key.consumer, &self.module);
+            let (consumer, module) = (&self.key.consumer, &self.guest.module);
             tracing::warn!(%consumer, %module, evicted, "the handler writes ever new statement texts, and each is prepared anew; pass values as parameters, and lists as arrays (= ANY ($1))");
         }
     }

@@ -109,7 +109,7 @@ impl Letter {
             Ok(ReplayBegun::Closed) => return Went::On(Ended::Closed),
             Err(failure) => return Went::Broken(failure.into()),
         };
-        db.run_by(module.name(), (&self.shared.config.limits).into());
+        db.run_by(self.shared.guest(&module));
         let digest = module.digest();
         let (db, ran) = match (&self.pending.decided, claimed) {
             (_, Some(Claimed::Duplicate)) => (db, None),

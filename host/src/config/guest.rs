@@ -1,0 +1,73 @@
+//! Reads what a consumer's guests run as and within.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use tidegate_core::limits::GuestLimits;
+
+use super::names;
+use super::problems::Place;
+use super::section::Section;
+use super::{GuestConfig, InstancePer, defaults, secrets};
+
+const INSTANCES: [(&str, InstancePer); 2] = [
+    ("batch", InstancePer::Batch),
+    ("record", InstancePer::Record),
+];
+
+/// A consumer's guests, and the place of `limits.cpu`.
+pub(super) fn read(section: &Section<'_>, base: &Path) -> (GuestConfig, Place) {
+    let (limits, cpu_at) = limits(section.child("limits"));
+    let guest = GuestConfig {
+        handler: names::handler(section, base),
+        role: names::role(section),
+        limits,
+        instance: section.choice_or("instance", &INSTANCES, InstancePer::Batch),
+        settings: settings(&section.child("settings")),
+    };
+    (guest, cpu_at)
+}
+
+fn settings(settings: &Section<'_>) -> BTreeMap<String, String> {
+    let read = secrets::flatten(settings);
+    for (name, value) in &read {
+        settings.show(name, value.as_str());
+    }
+    read
+}
+
+/// `limits`, and the place of `cpu`.
+fn limits(limits: Section<'_>) -> (GuestLimits, Place) {
+    let default = GuestLimits::default();
+    let time = defaults::TIME_LEAST..=defaults::TIME_MOST;
+    let small = |key, default: u32, range| {
+        let default = usize::try_from(default).unwrap_or(usize::MAX);
+        u32::try_from(limits.count(key, default, range)).unwrap_or(u32::MAX)
+    };
+    let read = GuestLimits {
+        memory: limits.size(
+            "memory",
+            default.memory,
+            defaults::MEMORY_LEAST..=defaults::MEMORY_MOST,
+        ),
+        cpu: limits.duration("cpu", default.cpu, time.clone()),
+        wall: limits.duration("wall", default.wall, time),
+        statements: small("statements", default.statements, 0..=1_000_000),
+        result_rows: limits.count("result_rows", default.result_rows, 1..=10_000_000),
+        result_bytes: limits.size(
+            "result_bytes",
+            default.result_bytes,
+            1..=defaults::BYTES_BOUND,
+        ),
+        parameter_bytes: limits.size(
+            "parameter_bytes",
+            default.parameter_bytes,
+            1..=defaults::BYTES_BOUND,
+        ),
+        log_bytes: limits.size("log_bytes", default.log_bytes, 0..=defaults::BYTES_BOUND),
+        max_calls: small("max_calls", default.max_calls, 1..=1_000_000_000),
+    };
+    let cpu_at = limits.place("cpu");
+    limits.finish();
+    (read, cpu_at)
+}
