@@ -13,6 +13,7 @@ mod rules;
 mod secrets;
 mod section;
 mod shown;
+mod sql;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -153,6 +154,8 @@ pub struct GuestConfig {
     pub limits: GuestLimits,
     /// `instance`: `batch` or `record`.
     pub instance: InstancePer,
+    /// `[consumer.sql]`: what their statements may be.
+    pub sql: tidegate_wall::Rules,
     /// `[consumer.settings]`: what the guest's `settings.get` reads.
     pub settings: BTreeMap<String, String>,
 }

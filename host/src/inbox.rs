@@ -5,10 +5,12 @@
 //! answers mean is `tidegate_core`'s business.
 
 mod assignment;
+mod catalogue;
 mod connection;
 mod control;
 mod endurance;
 mod error;
+mod gate;
 mod letters;
 mod lookup;
 mod ping;
@@ -34,6 +36,7 @@ use tidegate_core::failure::Failure;
 use tokio_postgres::Row;
 
 use crate::config::PostgresConfig;
+use gate::Gate;
 use pool::Pool;
 use settings::Settings;
 
@@ -46,7 +49,7 @@ pub use preflight::Preflight;
 pub use prune::PruneRule;
 pub use replays::{Planned, Prospect, ReplayProgress, ReplayRequest, Taken, Turn};
 pub use survey::{ClaimFigures, LetterFigures, PoolFigures};
-pub use tidegate_wall::Wall;
+pub use tidegate_wall::{Judge, Rules, Wall};
 pub use transaction::{
     BatchHead, Begun, Finish, Guest, ReplayBegun, ReplayEnd, ReplayHead, ReplayResult,
     ResultLimits, Transaction,
@@ -65,7 +68,7 @@ pub struct Inbox {
     settings: Arc<Settings>,
     batches: Pool,
     service: Pool,
-    wall: Wall,
+    gate: Gate,
 }
 
 impl Inbox {
@@ -73,12 +76,18 @@ impl Inbox {
     /// certificates that cannot.
     pub fn new(config: &PostgresConfig, wall: Wall) -> Result<Self, InboxError> {
         let settings = Arc::new(Settings::new(config)?);
+        let service = Pool::new(Arc::clone(&settings), SERVICE_CONNECTIONS)?;
         Ok(Self {
             batches: Pool::new(Arc::clone(&settings), config.max_connections)?,
-            service: Pool::new(Arc::clone(&settings), SERVICE_CONNECTIONS)?,
+            gate: Gate::new(wall, service.clone()),
+            service,
             settings,
-            wall,
         })
+    }
+
+    /// Who judges statements by these rules; shared by all who ask for the same.
+    pub fn judge(&self, rules: &Rules) -> Arc<Judge> {
+        self.gate.judge(rules)
     }
 
     /// Runs one statement in a transaction of its own that may write.

@@ -162,6 +162,7 @@ impl Shared {
             module: module.name().into(),
             role: config.role.as_deref().map(Into::into),
             limits: (&config.limits).into(),
+            judge: Some(self.inbox.judge(&config.sql)),
         })
     }
 

@@ -48,7 +48,7 @@ impl Inbox {
             }) => {
                 let (place, owner) = ((head.key.clone(), head.log_epoch), head.owner);
                 let fence = Fence::Partition { owner, begun };
-                let transaction = Transaction::new(held, place, fence, self.wall);
+                let transaction = Transaction::new(held, place, fence, self.gate.clone());
                 Ok(Begun::Open(Box::new(transaction), claimed))
             }
             Ok(Opened { begun: None, .. }) => outside(held, head).await,
