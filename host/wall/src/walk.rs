@@ -140,3 +140,6 @@ fn may_be_empty(place: (&str, &str, &str)) -> bool {
         ("SelectStmt", "distinct_clause", _) | ("List", "items", "RangeFunction")
     )
 }
+
+#[cfg(test)]
+mod tests;
