@@ -10,6 +10,7 @@ mod offsets;
 mod output;
 pub mod render;
 mod run;
+mod tenants;
 pub mod views;
 
 use std::path::PathBuf;
@@ -74,6 +75,9 @@ enum Command {
     /// Positions
     #[command(subcommand)]
     Offsets(offsets::OffsetsCommand),
+    /// Tenants: who they are, and which may run
+    #[command(subcommand)]
+    Tenant(tenants::TenantsCommand),
 }
 
 /// Arguments of `dev`.
@@ -129,6 +133,7 @@ fn execute(cli: Cli) -> Result<(), CliError> {
             Command::Dlt(command) => letters::execute(load()?, command).await,
             Command::Inbox(command) => inbox::execute(load()?, command).await,
             Command::Offsets(command) => offsets::execute(load()?, command).await,
+            Command::Tenant(command) => tenants::execute(load()?, command).await,
         }
     });
     // A call into librdkafka that a silent broker keeps waiting must not keep the process.

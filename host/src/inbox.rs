@@ -22,6 +22,7 @@ mod schema;
 mod settings;
 mod statements;
 mod survey;
+mod tenants;
 mod tls;
 mod transaction;
 mod value;
@@ -44,11 +45,12 @@ pub use lookup::{InboxRow, ProgressRow};
 pub use positions::{Gap, NewPosition};
 pub use preflight::Preflight;
 pub use prune::PruneRule;
-pub use replays::{Planned, Prospect, ReplayProgress, ReplayRequest, Taken, Turn};
+pub use replays::{Planned, Prospect, ReplayProgress, ReplayRequest, Taken, Turn, Untried};
 pub use survey::{ClaimFigures, LetterFigures, PoolFigures};
+pub use tenants::{TenantRow, TenantState};
 pub use tidegate_wall::Wall;
 pub use transaction::{
-    BatchHead, Begun, Finish, Guest, ReplayBegun, ReplayEnd, ReplayHead, ReplayResult,
+    BatchHead, Begun, Finish, Guest, ModulesOf, ReplayBegun, ReplayEnd, ReplayHead, ReplayResult,
     ResultLimits, Transaction,
 };
 

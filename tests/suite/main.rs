@@ -79,6 +79,7 @@ mod statements;
 mod stop_points;
 mod stops;
 mod swap;
+mod tenants;
 mod text;
 mod ttl;
 mod values;

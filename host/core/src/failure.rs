@@ -73,6 +73,12 @@ pub enum Failure {
     /// The guest ran into a limit.
     #[error("the guest ran into a limit: {}", .0.code())]
     Limit(Limit),
+    /// The record's tenant cannot run, and the configuration has its partition wait for it.
+    #[error("{message}")]
+    NoTenant {
+        /// Which, why, and the remedy.
+        message: String,
+    },
     /// The transaction is not the one that was begun: the guest ended it.
     #[error("the guest left its transaction: {message}")]
     Escape {

@@ -23,6 +23,7 @@ pub mod limits;
 pub mod moment;
 pub mod outcome;
 pub mod partition;
+mod place;
 pub mod progress;
 pub mod record;
 pub mod replay;
@@ -31,6 +32,7 @@ pub mod retention;
 pub mod split;
 pub mod sql;
 pub mod sqlstate;
+pub mod tenant;
 #[cfg(test)]
 mod testing;
 pub mod text;

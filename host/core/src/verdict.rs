@@ -107,6 +107,7 @@ fn of_record(failure: &Failure, facts: Facts) -> Verdict {
         Failure::Trap { .. } | Failure::Limit(Limit::Memory | Limit::Cpu) => {
             again_fresh(failure, facts)
         }
+        Failure::NoTenant { message } => Verdict::Stop(message.clone()),
         Failure::Escape { .. } => Verdict::Escape(cause(failure, facts)),
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn group(section: &Section<'_>, name: &str) -> String {
     group
 }
 
-fn named(section: &Section<'_>, key: &'static str, max_bytes: usize) -> Option<String> {
+pub(super) fn named(section: &Section<'_>, key: &'static str, max_bytes: usize) -> Option<String> {
     let name = section.text(key)?;
     if name.is_empty() {
         section.error(key, "is empty");
@@ -129,14 +129,8 @@ fn letter_config(letters: &Section<'_>) -> LetterConfig {
 }
 
 /// `handler`, a path relative to the configuration file.
-pub(super) fn handler(section: &Section<'_>, base: &Path) -> PathBuf {
-    section.missing(
-        "handler",
-        r#"write for example handler = "handlers/credit.wasm""#,
-    );
-    let Some(given) = section.text("handler") else {
-        return PathBuf::new();
-    };
+pub(super) fn handler(section: &Section<'_>, base: &Path) -> Option<PathBuf> {
+    let given = section.text("handler")?;
     if given.starts_with("registry:") {
         let text = "handlers from the registry are not served yet; name the module's file";
         section.error("handler", format!("{given:?}: {text}"));
@@ -145,7 +139,7 @@ pub(super) fn handler(section: &Section<'_>, base: &Path) -> PathBuf {
     }
     let handler = base.join(given);
     section.show("handler", handler.display().to_string());
-    handler
+    Some(handler)
 }
 
 /// `role`; none for the login's own.

@@ -38,6 +38,7 @@ use super::pool::Held;
 use fence::Fence;
 use ledger::{Ledger, is_unusable};
 
+pub use claim::ModulesOf;
 pub use replay::{ReplayBegun, ReplayEnd, ReplayHead, ReplayResult};
 
 /// What a batch begins with.
@@ -53,8 +54,10 @@ pub struct BatchHead {
     pub expected: i64,
     /// The ids to claim; each scope and id once, offsets rising.
     pub claims: Vec<ClaimRequest>,
-    /// The handler module, sha256 of its bytes.
-    pub module_digest: Option<[u8; 32]>,
+    /// The handler modules that the claims are for.
+    pub modules: ModulesOf,
+    /// What this host knows the tenants by; none where records have no tenants.
+    pub tenants_revision: Option<i64>,
     /// What the transaction does about locks.
     pub locks: Locks,
 }
@@ -66,7 +69,7 @@ pub enum Begun {
     Open(Box<Transaction>, Vec<Claimed>),
     /// Still ours, but N is this: an earlier commit whose answer was lost has landed.
     Landed(i64),
-    /// Still ours and at this N, but the consumer is paused or braked.
+    /// Still ours and at this N, but the consumer is paused or braked, or its tenants are not what this host knows.
     Held,
     /// Another host owns the partition, or the row is gone.
     Fenced,
@@ -89,8 +92,6 @@ pub struct Finish {
     pub letters: Vec<(String, Letter)>,
     /// Scope and id of the events whose open letters this batch supersedes.
     pub superseded: Vec<(Arc<str>, EventId)>,
-    /// The handler module that rejected the letters.
-    pub module_digest: Option<[u8; 32]>,
     /// The Kafka cluster.
     pub cluster_id: String,
 }

@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::letter::{Cause, TRAP};
 use crate::limits::Limit;
 use crate::sqlstate::{SqlClass, classify};
+use crate::tenant::NotRunning;
 use crate::text::bounded;
 
 /// The most bytes of a cause's message.
@@ -36,6 +37,7 @@ pub fn cause(failure: &Failure, facts: Facts) -> Cause {
             | Failure::Reject { .. }
             | Failure::Trap { .. }
             | Failure::Limit(_)
+            | Failure::NoTenant { .. }
             | Failure::Escape { .. } => None,
         },
         attempts: facts.attempts,
@@ -59,6 +61,7 @@ fn code(failure: &Failure) -> String {
         Failure::Reject { code, .. } => handlers_code(code),
         Failure::Trap { .. } => TRAP.to_owned(),
         Failure::Limit(limit) => limit.code().to_owned(),
+        Failure::NoTenant { .. } => NotRunning::Unknown.code().to_owned(),
         Failure::Escape { .. } => "escape".to_owned(),
     }
 }
@@ -95,6 +98,7 @@ pub(super) fn message(failure: &Failure) -> String {
         | Failure::Retry { message, .. }
         | Failure::Reject { message, .. }
         | Failure::Trap { message }
+        | Failure::NoTenant { message }
         | Failure::Escape { message } => return bounded(message, MAX_MESSAGE_BYTES),
     };
     bounded(&text, MAX_MESSAGE_BYTES)

@@ -9,26 +9,41 @@ use crate::engine::{Engine, EngineOptions, watch};
 /// Instances a check needs room for.
 const INSTANCES: u32 = 2;
 
-/// Loads the handler of every consumer: its digest in hexadecimal, or what is wrong with it.
-pub(super) async fn load_all(config: &Config) -> Vec<(&ConsumerConfig, Result<String, String>)> {
+/// A handler, and its digest in hexadecimal or what is wrong with it.
+pub(super) struct Loaded<'c> {
+    pub(super) consumer: &'c ConsumerConfig,
+    pub(super) handler: &'c Path,
+    pub(super) outcome: Result<String, String>,
+}
+
+/// Loads the handlers of every consumer and of the tenants that the file defines, each file once a consumer.
+pub(super) async fn load_all(config: &Config) -> Vec<Loaded<'_>> {
     let engine = engine(config);
-    let mut outcomes = Vec::with_capacity(config.consumers.len());
+    let mut loaded: Vec<Loaded<'_>> = Vec::with_capacity(config.consumers.len());
     for consumer in &config.consumers {
-        let outcome = match &engine {
-            Ok(engine) => load(engine, &consumer.guest.handler).await,
-            Err(text) => Err(text.clone()),
-        };
-        outcomes.push((consumer, outcome));
+        for handler in consumer.guests().map(|guest| guest.handler.as_path()) {
+            let is_same =
+                |one: &Loaded<'_>| std::ptr::eq(one.consumer, consumer) && one.handler == handler;
+            if loaded.iter().any(is_same) {
+                continue;
+            }
+            let outcome = match &engine {
+                Ok(engine) => load(engine, handler).await,
+                Err(text) => Err(text.clone()),
+            };
+            loaded.push(Loaded {
+                consumer,
+                handler,
+                outcome,
+            });
+        }
     }
-    outcomes
+    loaded
 }
 
 fn engine(config: &Config) -> Result<Engine<NoDatabase>, String> {
-    let memory = config
-        .consumers
-        .iter()
-        .map(|consumer| consumer.guest.limits.memory)
-        .max();
+    let guests = config.consumers.iter().flat_map(ConsumerConfig::guests);
+    let memory = guests.map(|guest| guest.limits.memory).max();
     let options = EngineOptions {
         cache_dir: config.module_cache.clone(),
         max_instances: INSTANCES,

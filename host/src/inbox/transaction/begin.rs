@@ -23,7 +23,8 @@ pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
 
 const FENCE: &str = "UPDATE tidegate.progress SET begun = begun + 1 \
     WHERE consumer_name = $1 AND topic = $2 AND partition = $3 AND owner = $4 AND next_offset = $5 \
-    AND NOT EXISTS (SELECT 1 FROM tidegate.consumers c WHERE c.consumer_name = $1 AND c.state <> 'running') \
+    AND NOT EXISTS (SELECT 1 FROM tidegate.consumers c WHERE c.consumer_name = $1 \
+        AND (c.state <> 'running' OR c.tenants_revision <> $6)) \
     RETURNING begun";
 
 const POSITION: &str = "SELECT next_offset FROM tidegate.progress \
@@ -124,7 +125,7 @@ async fn open(
 
 fn claims(head: &BatchHead) -> Claims<'_> {
     let place = (&head.key, head.log_epoch);
-    Claims::of(place, &head.claims, head.module_digest.as_ref())
+    Claims::of(place, &head.claims, &head.modules)
 }
 
 async fn make_fence(
@@ -134,6 +135,13 @@ async fn make_fence(
 ) -> Result<Vec<Row>, tokio_postgres::Error> {
     let (key, owner) = (&head.key, Param::uuid(head.owner));
     let (topic, partition) = (key.source.topic.as_ref(), key.source.partition);
-    let params: [SqlParam<'_>; 5] = [&key.consumer, &topic, &partition, &owner, &head.expected];
+    let params: [SqlParam<'_>; 6] = [
+        &key.consumer,
+        &topic,
+        &partition,
+        &owner,
+        &head.expected,
+        &head.tenants_revision,
+    ];
     client.query(&fence, &params).await
 }

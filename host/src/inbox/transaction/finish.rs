@@ -119,13 +119,11 @@ impl Transaction {
         let proof = Proof::of(self, &finish)?;
         if !finish.letters.is_empty() {
             let statement = self.held.host(letters::WRITE).await?;
-            let digest = finish.module_digest.map(|d| d.to_vec());
             let shared = Shared {
                 client: Arc::clone(&client),
                 consumer,
                 cluster_id: finish.cluster_id,
                 log_epoch: self.log_epoch,
-                digest,
             };
             let shared = Arc::new(shared);
             let send = |(id, letter)| letters::send_letter(&shared, statement.clone(), id, letter);
