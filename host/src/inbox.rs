@@ -12,6 +12,7 @@ mod error;
 mod letters;
 mod lookup;
 mod ping;
+mod pinned;
 mod pool;
 mod positions;
 mod preflight;

@@ -38,6 +38,7 @@ mod inbox_fence;
 mod inbox_flights;
 mod inbox_letters;
 mod inbox_positions;
+mod inbox_role;
 mod inbox_stage;
 mod inbox_support;
 mod inbox_values;

@@ -16,7 +16,8 @@ mod embedded {
 const HISTORY: &str = "tidegate.schema_history";
 
 /// Held by whoever migrates. The number means nothing but Tidegate's migrations.
-const LOCK: &str = "SET lock_timeout = '60s'; SELECT pg_advisory_lock(7166182400921774)";
+const LOCK: &str = "SET search_path = pg_catalog, pg_temp; SET lock_timeout = '60s'; \
+    SELECT pg_advisory_lock(7166182400921774)";
 
 impl Inbox {
     /// Brings the schema to this binary's version; returns the names of what it applied. Idempotent; hosts that start
