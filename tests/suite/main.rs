@@ -44,6 +44,7 @@ mod inbox_support;
 mod inbox_values;
 mod kill_points;
 mod languages;
+mod last_wall;
 mod latest;
 mod ledger;
 mod letters;

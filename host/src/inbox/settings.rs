@@ -31,6 +31,8 @@ pub(crate) struct Settings {
     pub(crate) lock_timeout: Duration,
     /// What is set on each session; it answers with what the session is then pinned to.
     pub(crate) session: String,
+    /// The schemas in which guests' names are looked for.
+    pub(crate) search_path: Vec<String>,
     /// The command that lets a guest's names mean what is configured, in its transaction.
     pub(crate) guest_path: String,
 }
@@ -72,6 +74,7 @@ impl Settings {
                 session(config),
                 pinned::session(&config.search_path)
             ),
+            search_path: config.search_path.clone(),
             guest_path: pinned::guest_path(&config.search_path),
             tls,
             driver,
