@@ -71,6 +71,7 @@ mod rebalance;
 mod registration;
 mod replay;
 mod resume;
+mod role;
 mod rows;
 mod same_log;
 mod sandbox;
