@@ -225,6 +225,28 @@ async fn a_role_that_may_not_be_taken_is_nobodys_fault_and_heals_by_its_grant() 
     assert_eq!(db.total().await, 100_000);
 }
 
+/// With the check of statements off: the proof stands between two guests too, not at the end alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_guest_changes_is_exposed_before_the_next_one_runs() {
+    let roles = roles(Wall::Off).await;
+    let change = "SELECT set_config('row_security', 'off', true)";
+    for next in [Some(roles.two.as_str()), None] {
+        let (mut transaction, _) = roles.db.open(0, vec![hour("a", 0)]).await;
+        transaction.run_by(guest(Some(&roles.one)));
+        transaction.enter(0);
+        texts(&mut transaction, change).await;
+        transaction.run_by(guest(next));
+        let answer = ask(&mut transaction, "SELECT 1", vec![]).await;
+        assert_eq!(answer, Err(CallError::Ended));
+        let broken = transaction.commit(finish(1)).await.expect_err("exposed");
+        assert_eq!(broken.offset, Some(0));
+        assert!(
+            matches!(broken.failure, Failure::Escape { .. }),
+            "{broken:?}"
+        );
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn who_runs_no_statement_takes_no_role() {
     let roles = roles(Wall::Keywords).await;

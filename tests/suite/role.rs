@@ -81,18 +81,19 @@ async fn the_documented_set_up_keeps_two_handlers_apart_in_one_table() {
     assert!(!after.contains("warning"), "{after}");
 
     // The login can do all that a host does, and the handlers see their own rows alone.
-    let host = scene.env.host(app).start().await;
+    let host = scene.env.host(app.clone()).start().await;
     let texts = [
         "INSERT INTO ledger (account, amount) VALUES (1, 10)",
         "UPDATE ledger SET amount = amount + 1",
         "DELETE FROM ledger WHERE tenant <> current_user",
+        "COMMIT",
     ];
     let records = texts.iter().enumerate();
     let records = records.map(|(n, sql)| Rec::new(*sql).to(0).event_id(&format!("e{n}")));
     scene.produce(records.collect()).await;
     for handler in handlers {
         let what = "a handler's counters";
-        let done = done_and_rejected(3, 0);
+        let done = done_and_rejected(3, 1);
         tidegate_tests::wait_eq(PATIENCE, what, done, async || {
             scene.counts_of(handler).await
         })
@@ -103,6 +104,25 @@ async fn the_documented_set_up_keeps_two_handlers_apart_in_one_table() {
         .await;
     let row = |tenant: &str| vec![Some(tenant.to_owned()), Some("11".to_owned())];
     assert_eq!(rows, [row("audit_handler"), row("billing_handler")]);
+    let billing = ["--consumer", "billing_handler"];
+    let failed = cli(
+        &scene,
+        &[&["dlt", "replay"][..], &billing].concat(),
+        &app,
+        1,
+    )
+    .await;
+    assert!(failed.contains("done"), "{failed}");
+    for (args, of) in [
+        (&["dlt", "list"][..], &billing[..]),
+        (&["dlt", "discard"], &billing),
+        (&["consumer", "pause", "billing_handler"], &[]),
+        (&["consumer", "list"], &[]),
+        (&["consumer", "resume", "billing_handler"], &[]),
+        (&["offsets", "show"], &[]),
+    ] {
+        cli(&scene, &[args, of].concat(), &app, 0).await;
+    }
     assert_eq!(host.terminate().await, 0);
 }
 
