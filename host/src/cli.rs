@@ -4,6 +4,7 @@ mod check;
 mod config_show;
 mod consumers;
 mod error;
+mod harden;
 mod inbox;
 mod letters;
 mod offsets;
@@ -58,6 +59,8 @@ enum Command {
     Config(config_show::ConfigCommand),
     /// Bring the schema "tidegate" up to date
     Migrate,
+    /// Print the SQL that takes from everybody what no handler needs, and gives the host's login what it needs
+    Harden(harden::HardenArgs),
     /// Run the consumers against a throw-away PostgreSQL and a mock broker
     Dev(DevArgs),
     /// The services of `dev`, until stdin ends
@@ -127,6 +130,7 @@ fn execute(cli: Cli) -> Result<(), CliError> {
             Command::Check(args) => check::check(load()?, args).await,
             Command::Config(command) => config_show::execute(&load()?, &command),
             Command::Migrate => run::migrate(load()?).await,
+            Command::Harden(args) => harden::execute(&load()?, args).await,
             Command::Dev(args) => run::dev(&cli.config, args).await,
             Command::DevServices(_) => Ok(()),
             Command::Consumer(command) => consumers::execute(load()?, command).await,

@@ -100,6 +100,8 @@ pub struct PostgresConfig {
     /// the partition from its next owner. A quarter of it bounds how long one batch runs; longer than that and
     /// what any guest may compute.
     pub idle_in_transaction_timeout: Duration,
+    /// `search_path`: the schemas in which guests' statements look for names without one, in this order.
+    pub search_path: Vec<String>,
     /// `prune_interval`: time between two rounds of pruning.
     pub prune_interval: Duration,
 }

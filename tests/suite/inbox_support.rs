@@ -35,6 +35,7 @@ pub(crate) fn config(url: &str) -> PostgresConfig {
         statement_timeout: Duration::from_secs(10),
         lock_timeout: Duration::from_secs(2),
         idle_in_transaction_timeout: Duration::from_secs(60),
+        search_path: vec!["public".into()],
         prune_interval: Duration::from_secs(60),
     }
 }

@@ -48,6 +48,12 @@ pub enum Failure {
         /// The reason and the place.
         message: String,
     },
+    /// The role that a guest's statements are to run under cannot be taken.
+    #[error("{message}")]
+    RoleRefused {
+        /// The role, the login and the remedy.
+        message: String,
+    },
     /// The handler asked for a retry.
     #[error("the handler asked for a retry: {message}")]
     Retry {

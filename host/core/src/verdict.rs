@@ -100,6 +100,8 @@ fn of_record(failure: &Failure, facts: Facts) -> Verdict {
         | Failure::Limit(
             Limit::Statements | Limit::ParameterBytes | Limit::ResultRows | Limit::ResultBytes,
         ) => Verdict::Permanent(cause(failure, facts)),
+        // Rights are read anew each time: no other connection is needed to see a GRANT.
+        Failure::RoleRefused { .. } => Verdict::Stop(message(failure)),
         Failure::Retry { after_ms, .. } => Verdict::Transient {
             after: after_ms.map(|ms| Duration::from_millis(ms.into())),
         },

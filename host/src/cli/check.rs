@@ -4,6 +4,7 @@ mod database;
 mod kafka;
 mod modules;
 mod no_database;
+mod rights;
 
 use clap::Args;
 

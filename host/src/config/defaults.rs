@@ -109,6 +109,9 @@ pub const TOPIC_NAME_BYTES: usize = 249;
 /// The longest group name, in bytes.
 pub const GROUP_NAME_BYTES: usize = 255;
 
+/// Where guests' statements look for names without a schema.
+pub const SEARCH_PATH: &str = "public";
+
 /// The most bytes of a role's name: PostgreSQL cuts longer ones.
 pub const ROLE_NAME_BYTES: usize = 63;
 

@@ -17,6 +17,7 @@ mod proof;
 mod refusal;
 mod replay;
 mod rows;
+mod stay;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -37,6 +38,7 @@ use super::error::{failure_of, overdue, unreachable};
 use super::pool::Held;
 use fence::Fence;
 use ledger::{Ledger, is_unusable};
+use stay::Stay;
 
 pub use claim::ModulesOf;
 pub use replay::{ReplayBegun, ReplayEnd, ReplayHead, ReplayResult};
@@ -142,6 +144,10 @@ pub struct Transaction {
     ledger: Ledger,
     /// Whose statements run now.
     guest: Arc<Guest>,
+    /// Whom the server takes for running: the host, or a guest.
+    stay: Stay,
+    /// How long a statement waits for a lock.
+    lock_wait: Duration,
     /// The record whose guest runs now.
     current: Option<i64>,
     calls: u32,
@@ -155,6 +161,7 @@ const CANCEL_WAIT: Duration = Duration::from_secs(2);
 impl Transaction {
     fn new(mut held: Held, (key, log_epoch): (ProgressKey, i32), fence: Fence, wall: Wall) -> Self {
         held.pipeline.clear();
+        let lock_wait = held.settings.lock_timeout;
         Self {
             held,
             key,
@@ -163,13 +170,15 @@ impl Transaction {
             wall,
             ledger: Ledger::default(),
             guest: Arc::default(),
+            stay: Stay::default(),
+            lock_wait,
             current: None,
             calls: 0,
             in_call: false,
         }
     }
 
-    /// Says whose statements run from now on.
+    /// Says whose statements run from now on. Their role is taken before the first of them, if there is any.
     pub fn run_by(&mut self, guest: Arc<Guest>) {
         self.guest = guest;
     }
@@ -239,7 +248,7 @@ impl Transaction {
             Ok(Err(why)) => unreachable(why),
             Err(_) => overdue("a staged statement", patience),
         };
-        self.ledger.lost(lost);
+        self.lost(lost);
         false
     }
 
@@ -258,7 +267,7 @@ impl Transaction {
             return;
         }
         let client = std::sync::Arc::clone(&self.held.client);
-        let probe = client.batch_execute("SELECT pg_current_xact_id_if_assigned()");
+        let probe = client.batch_execute("SELECT 1");
         match self.attend("a statement", probe).await {
             Ok(Ok(())) => self
                 .ledger

@@ -33,6 +33,7 @@ pub fn cause(failure: &Failure, facts: Facts) -> Cause {
             | Failure::UnexpectedRowCount { .. }
             | Failure::BadParameter { .. }
             | Failure::StatementRefused { .. }
+            | Failure::RoleRefused { .. }
             | Failure::Retry { .. }
             | Failure::Reject { .. }
             | Failure::Trap { .. }
@@ -57,6 +58,7 @@ fn code(failure: &Failure) -> String {
         Failure::UnexpectedRowCount { .. } => "unexpected-row-count".to_owned(),
         Failure::BadParameter { .. } => "bad-parameter".to_owned(),
         Failure::StatementRefused { .. } => "sql-refused".to_owned(),
+        Failure::RoleRefused { .. } => "role-refused".to_owned(),
         Failure::Retry { .. } => "retry".to_owned(),
         Failure::Reject { code, .. } => handlers_code(code),
         Failure::Trap { .. } => TRAP.to_owned(),
@@ -95,6 +97,7 @@ pub(super) fn message(failure: &Failure) -> String {
         | Failure::Sql { message, .. }
         | Failure::BadParameter { message }
         | Failure::StatementRefused { message }
+        | Failure::RoleRefused { message }
         | Failure::Retry { message, .. }
         | Failure::Reject { message, .. }
         | Failure::Trap { message }

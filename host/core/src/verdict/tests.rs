@@ -196,6 +196,18 @@ fn statements_that_do_not_fit() {
 }
 
 #[test]
+fn a_role_that_cannot_be_taken_stops_whoever_met_it() {
+    let message = "GRANT".to_owned();
+    let refused = Failure::RoleRefused {
+        message: message.clone(),
+    };
+    for fresh in [false, true] {
+        let verdict = on(&refused, 1, fresh, true);
+        assert_eq!(verdict, Verdict::Stop(message.clone()));
+    }
+}
+
+#[test]
 fn a_constraint_is_named_once() {
     let of = |message: &str| {
         let failure = Failure::Sql {

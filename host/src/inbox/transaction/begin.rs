@@ -49,7 +49,10 @@ impl Inbox {
             }) => {
                 let (place, owner) = ((head.key.clone(), head.log_epoch), head.owner);
                 let fence = Fence::Partition { owner, begun };
-                let transaction = Transaction::new(held, place, fence, self.wall);
+                let mut transaction = Transaction::new(held, place, fence, self.wall);
+                if let Some(wait) = shorter(head, self.settings.lock_timeout) {
+                    transaction.lock_wait = wait;
+                }
                 Ok(Begun::Open(Box::new(transaction), claimed))
             }
             Ok(Opened { begun: None, .. }) => outside(held, head).await,
@@ -90,11 +93,16 @@ fn begin(head: &BatchHead, lock_timeout: Duration) -> String {
         let key = lock_key(&head.key.consumer);
         begin.push_str(&format!("; SELECT pg_advisory_xact_lock({key})"));
     }
-    if let Some(wait) = head.locks.wait.filter(|wait| *wait < lock_timeout) {
+    if let Some(wait) = shorter(head, lock_timeout) {
         let wait = wait.as_millis();
         begin.push_str(&format!("; SET LOCAL lock_timeout = {wait}"));
     }
     begin
+}
+
+/// How long a batch waits for a lock where that is less than what is configured.
+fn shorter(head: &BatchHead, lock_timeout: Duration) -> Option<Duration> {
+    head.locks.wait.filter(|wait| *wait < lock_timeout)
 }
 
 async fn open(

@@ -11,6 +11,7 @@ use tokio_postgres::{Client, Row, Statement};
 use super::Transaction;
 use crate::inbox::SqlParam;
 use crate::inbox::connection::Connection;
+use crate::inbox::error::unreachable;
 
 /// The claim, with the condition on which a rejected claim is taken.
 macro_rules! claim {
@@ -185,6 +186,8 @@ impl Transaction {
         if dups.is_empty() {
             return Ok(Vec::new());
         }
+        self.end_stay()
+            .map_err(|why| Broken::from(unreachable(why)))?;
         if let Some(broken) = self.drain().await {
             return Err(broken);
         }

@@ -13,7 +13,7 @@ use super::proof::{Proof, SEAL};
 use super::{Finish, ReplayEnd, Transaction};
 use crate::faults::{self, Point};
 use crate::inbox::connection::{Sent, send};
-use crate::inbox::error::{failure_of, overdue};
+use crate::inbox::error::{failure_of, overdue, unreachable};
 
 pub(super) const OUTCOMES: &str = "
 UPDATE tidegate.processed_events e SET outcome = o.outcome
@@ -66,6 +66,8 @@ impl Transaction {
     }
 
     async fn prove(&mut self, end: End) -> Result<(), Broken> {
+        self.end_stay()
+            .map_err(|why| Broken::from(unreachable(why)))?;
         self.held.pipeline.flush();
         let flight = match end {
             End::Batch(finish) => self.send_flight(finish).await,
