@@ -3,32 +3,27 @@
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
+use tidegate_core::limits::Limit;
+
 /// The most codes of handlers that are told apart.
 const MOST: usize = 64;
 /// What any further one is counted as.
 const OTHER: &str = "other";
 
-/// The host's own codes, which never run out of room.
-const OWN: [&str; 20] = [
+/// The host's own codes, which never run out of room; those of limits beside them.
+const OWN: [&str; 13] = [
     "bad-event-id",
     "bad-header",
     "bad-parameter",
     "bad-ttl",
-    "cpu-limit",
     "escape",
     "host-crash",
-    "memory-limit",
-    "parameter-bytes-limit",
     "rejected",
-    "result-bytes-limit",
-    "result-rows-limit",
     "retries-exhausted",
     "retry",
     "sql-refused",
-    "statement-limit",
     "trap",
     "unexpected-row-count",
-    "wall-limit",
     OTHER,
 ];
 
@@ -39,7 +34,7 @@ pub(super) struct Codes(Mutex<HashSet<String>>);
 impl Codes {
     /// The label for `code`.
     pub(super) fn label<'c>(&self, code: &'c str) -> &'c str {
-        if OWN.contains(&code) {
+        if OWN.contains(&code) || Limit::ALL.iter().any(|limit| limit.code() == code) {
             return code;
         }
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);

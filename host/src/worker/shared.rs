@@ -121,16 +121,12 @@ impl Shared {
     /// Brings the parts together.
     pub fn new(parts: Parts) -> Self {
         let name: Arc<str> = parts.config.name.as_str().into();
-        let env = GuestEnv {
-            consumer: name.clone(),
-            limits: parts.config.guest.limits.clone(),
-            settings: parts.config.guest.settings.clone(),
-        };
+        let env = GuestEnv::of(&parts.config);
         let brake = parts.config.brake.map(Brake::new);
         Self {
             lanes: Lanes::new(name.clone()),
             name,
-            env: Arc::new(env),
+            env,
             config: parts.config,
             kafka: parts.kafka,
             inbox: parts.inbox,

@@ -1,10 +1,7 @@
 //! Loads each consumer's handler module, as `run` would.
 
-use std::path::Path;
-
-use super::no_database::NoDatabase;
 use crate::config::{Config, ConsumerConfig};
-use crate::engine::{Engine, EngineOptions, watch};
+use crate::engine::{Engine, EngineOptions, GuestEnv, NoDatabase, watch};
 
 /// Instances a check needs room for.
 const INSTANCES: u32 = 2;
@@ -15,7 +12,7 @@ pub(super) async fn load_all(config: &Config) -> Vec<(&ConsumerConfig, Result<St
     let mut outcomes = Vec::with_capacity(config.consumers.len());
     for consumer in &config.consumers {
         let outcome = match &engine {
-            Ok(engine) => load(engine, &consumer.guest.handler).await,
+            Ok(engine) => load(engine, consumer).await,
             Err(text) => Err(text.clone()),
         };
         outcomes.push((consumer, outcome));
@@ -37,10 +34,13 @@ fn engine(config: &Config) -> Result<Engine<NoDatabase>, String> {
     Engine::new(options).map_err(|error| error.to_string())
 }
 
-async fn load(engine: &Engine<NoDatabase>, path: &Path) -> Result<String, String> {
+async fn load(engine: &Engine<NoDatabase>, consumer: &ConsumerConfig) -> Result<String, String> {
+    let path = &consumer.guest.handler;
     let name = path.display().to_string();
     let bytes = watch::read(path).await.map_err(|error| error.to_string())?;
     let module = engine.load(&name, bytes).await;
     let module = module.map_err(|error| error.to_string())?;
+    let started = engine.try_start(&module, &GuestEnv::of(consumer)).await;
+    started.map_err(|error| error.to_string())?;
     Ok(hex::encode(module.digest()))
 }
