@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::watched::Watched;
 use crate::config::{Config, ConsumerConfig, defaults};
-use crate::engine::{Engine, EngineOptions, watch};
+use crate::engine::{Engine, EngineOptions, GuestEnv, watch};
 use crate::inbox::{Inbox, InboxError, KeepRule, PruneRule, Wall};
 use crate::kafka::{self, Publisher, Subscription};
 use crate::meters::{Meters, names};
@@ -83,7 +83,7 @@ pub async fn run_until(
     // Nobody joins a group before every module is there.
     let (mut handlers, mut tenants) = (Vec::new(), Vec::new());
     for consumer in &config.consumers {
-        let handler = watch::open(&engine, &consumer.guest.handler).await;
+        let handler = watch::open(&engine, &consumer.guest.handler, &GuestEnv::of(&consumer.name, &consumer.guest)).await;
         handlers.push(handler.map_err(setup)?);
         tenants.push(Handlers::open(&engine, consumer).await.map_err(setup)?);
     }

@@ -38,8 +38,8 @@ impl Cause {
 
     /// Whether the record's guest trapped or ran into a limit that ends its instance.
     pub fn is_trap(&self) -> bool {
-        let limits = [Limit::Memory, Limit::Cpu].map(Limit::code);
-        self.code == TRAP || limits.contains(&self.code.as_str())
+        let mut ends = Limit::ALL.iter().filter(|limit| limit.is_of_instance());
+        self.code == TRAP || ends.any(|limit| limit.code() == self.code)
     }
 }
 

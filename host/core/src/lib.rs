@@ -8,6 +8,7 @@
 pub mod backoff;
 pub mod batch;
 pub mod brake;
+pub mod budget;
 pub mod claim;
 pub mod commit;
 pub mod control;
@@ -21,6 +22,7 @@ pub mod lanes;
 pub mod letter;
 pub mod limits;
 pub mod moment;
+mod nesting;
 pub mod outcome;
 pub mod partition;
 mod place;

@@ -3,7 +3,6 @@
 mod database;
 mod kafka;
 mod modules;
-mod no_database;
 mod rights;
 
 use clap::Args;

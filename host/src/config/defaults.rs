@@ -91,6 +91,15 @@ pub const MEMORY_LEAST: usize = 1 << 20;
 /// The most memory a 32-bit guest can address.
 pub const MEMORY_MOST: usize = 4 << 30;
 
+/// The most table elements of a guest: eight tables of 20,000, as the pool of instances holds them.
+pub const TABLE_ELEMENTS_MOST: usize = 160_000;
+
+/// The most core instances of a guest, as the pool of instances holds them.
+pub const INSTANCES_MOST: usize = 64;
+
+/// The most random bytes of a record; one call may ask for them all.
+pub const RANDOM_BOUND: usize = 16 << 20;
+
 /// The shortest time limit of a guest: the engine's clock does not tick finer.
 pub const TIME_LEAST: Duration = Duration::from_millis(10);
 

@@ -66,27 +66,44 @@ fn limits(limits: Section<'_>, default: &GuestLimits) -> (GuestLimits, Place) {
         let default = usize::try_from(default).unwrap_or(usize::MAX);
         u32::try_from(limits.count(key, default, range)).unwrap_or(u32::MAX)
     };
+    let bytes = |key, default, least| limits.size(key, default, least..=defaults::BYTES_BOUND);
     let read = GuestLimits {
         memory: limits.size(
             "memory",
             default.memory,
             defaults::MEMORY_LEAST..=defaults::MEMORY_MOST,
         ),
+        table_elements: limits.count(
+            "table_elements",
+            default.table_elements,
+            1..=defaults::TABLE_ELEMENTS_MOST,
+        ),
+        instances: limits.count("instances", default.instances, 1..=defaults::INSTANCES_MOST),
         cpu: limits.duration("cpu", default.cpu, time.clone()),
         wall: limits.duration("wall", default.wall, time),
         statements: small("statements", default.statements, 0..=1_000_000),
+        staged_statements: small(
+            "staged_statements",
+            default.staged_statements,
+            0..=1_000_000,
+        ),
+        staged_bytes: bytes("staged_bytes", default.staged_bytes, 1),
+        parameter_bytes: bytes("parameter_bytes", default.parameter_bytes, 1),
+        parameter_values: limits.count(
+            "parameter_values",
+            default.parameter_values,
+            0..=10_000_000,
+        ),
+        nesting: limits.count("nesting", default.nesting, 0..=10_000),
         result_rows: limits.count("result_rows", default.result_rows, 1..=10_000_000),
-        result_bytes: limits.size(
-            "result_bytes",
-            default.result_bytes,
-            1..=defaults::BYTES_BOUND,
+        result_bytes: bytes("result_bytes", default.result_bytes, 1),
+        random_bytes: limits.size(
+            "random_bytes",
+            default.random_bytes,
+            0..=defaults::RANDOM_BOUND,
         ),
-        parameter_bytes: limits.size(
-            "parameter_bytes",
-            default.parameter_bytes,
-            1..=defaults::BYTES_BOUND,
-        ),
-        log_bytes: limits.size("log_bytes", default.log_bytes, 0..=defaults::BYTES_BOUND),
+        log_lines: limits.count("log_lines", default.log_lines, 0..=1_000_000),
+        log_bytes: bytes("log_bytes", default.log_bytes, 0),
         max_calls: small("max_calls", default.max_calls, 1..=1_000_000_000),
     };
     let cpu_at = limits.place("cpu");

@@ -38,6 +38,7 @@ use super::error::{failure_of, overdue, unreachable};
 use super::pool::Held;
 use fence::Fence;
 use ledger::{Ledger, is_unusable};
+use rows::Returned;
 use stay::Stay;
 
 pub use claim::ModulesOf;
@@ -107,8 +108,8 @@ impl From<&GuestLimits> for ResultLimits {
     }
 }
 
-/// The most that one query may return.
-#[derive(Clone, Copy, Debug)]
+/// The most that one record's queries may return, all together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResultLimits {
     /// Rows.
     pub rows: usize,
@@ -129,7 +130,7 @@ pub struct Guest {
     pub module: Arc<str>,
     /// The database role that they run under; none for the login's own.
     pub role: Option<Arc<str>>,
-    /// What one query may return.
+    /// What one record's queries may return.
     pub limits: ResultLimits,
 }
 
@@ -151,6 +152,8 @@ pub struct Transaction {
     /// The record whose guest runs now.
     current: Option<i64>,
     calls: u32,
+    /// What the current record's queries have returned.
+    returned: Returned,
     /// A call is being answered. Found set by the next one, its future was dropped half-way.
     in_call: bool,
 }
@@ -174,6 +177,7 @@ impl Transaction {
             lock_wait,
             current: None,
             calls: 0,
+            returned: Returned::default(),
             in_call: false,
         }
     }
@@ -187,6 +191,7 @@ impl Transaction {
     pub fn enter(&mut self, offset: i64) {
         self.current = Some(offset);
         self.calls = 0;
+        self.returned = Returned::default();
         self.ledger.enter(offset);
     }
 
@@ -204,7 +209,7 @@ impl Transaction {
     pub async fn drain(&mut self) -> Option<Broken> {
         if self.in_call {
             // The wall limit alone drops a call half-way. Its statement may still run: no use to wait.
-            self.fail(Failure::Limit(Limit::Wall));
+            self.fail(Failure::Limit(Limit::DatabaseWait));
         } else {
             self.drain_window().await;
             self.probe().await;

@@ -3,37 +3,32 @@
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
+use tidegate_core::limits::Limit;
+
 /// The most codes of handlers that are told apart.
 const MOST: usize = 64;
 /// What any further one is counted as.
 const OTHER: &str = "other";
 
-/// The host's own codes, which never run out of room.
-const OWN: [&str; 25] = [
+/// The host's own codes, which never run out of room; those of limits beside them.
+const OWN: [&str; 18] = [
     "bad-event-id",
     "bad-header",
     "bad-parameter",
     "bad-tenant",
     "bad-ttl",
-    "cpu-limit",
     "escape",
     "host-crash",
-    "memory-limit",
-    "parameter-bytes-limit",
     "rejected",
-    "result-bytes-limit",
-    "result-rows-limit",
     "retries-exhausted",
     "retry",
     "sql-refused",
-    "statement-limit",
     "tenant-braked",
     "tenant-disabled",
     "tenant-unavailable",
     "trap",
     "unexpected-row-count",
     "unknown-tenant",
-    "wall-limit",
     OTHER,
 ];
 
@@ -61,7 +56,7 @@ impl Codes {
 
     /// The label for `code`.
     pub(super) fn label<'c>(&self, code: &'c str) -> &'c str {
-        if OWN.contains(&code) {
+        if OWN.contains(&code) || Limit::ALL.iter().any(|limit| limit.code() == code) {
             return code;
         }
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use metrics::{Counter, Histogram};
+use tidegate_core::limits::{LOG_BYTES, LOG_LINES, Limit};
 use tidegate_core::progress::Counts;
 use tidegate_core::record::TopicPartition;
 use tidegate_core::verdict::Verdict;
@@ -66,6 +67,15 @@ impl Meters {
         for verdict in Verdict::NAMES {
             registry
                 .counter(&names::RETRIES, &[name, verdict])
+                .increment(0);
+        }
+        for limit in Limit::ALL
+            .map(Limit::code)
+            .iter()
+            .chain(&[LOG_LINES, LOG_BYTES])
+        {
+            registry
+                .counter(&names::LIMITS, &[name, limit])
                 .increment(0);
         }
         Arc::new(Self {
@@ -159,6 +169,14 @@ impl Meters {
     pub fn retried(&self, verdict: &'static str) {
         let labels = [&*self.consumer, verdict];
         self.registry.counter(&names::RETRIES, &labels).increment(1);
+    }
+
+    /// A guest ran into the limit of this code, so often.
+    pub fn limited(&self, code: &'static str, times: u64) {
+        let labels = [&*self.consumer, code];
+        self.registry
+            .counter(&names::LIMITS, &labels)
+            .increment(times);
     }
 
     /// A guest instance, of a tenant's if it has one, has ended that had used this CPU time and this memory, in bytes.

@@ -103,6 +103,9 @@ metrics! {
         "Dead letters replayed, by result", "once one has been replayed";
     RETRIES: Kind::Counter, "tidegate_retries_total", ["consumer", "verdict"],
         "Attempts that broke and were rolled back, by the verdict on them", "";
+    LIMITS: Kind::Counter, "tidegate_guest_limits_total", ["consumer", "limit"],
+        "Limits that guests ran into, by code, also where a retry got through; for log-lines-limit and log-bytes-limit the lines dropped",
+        "";
     BATCH_RECORDS: RECORDS_OF_A_BATCH, "tidegate_batch_records", ["consumer"],
         "Records of a committed batch", "";
     BATCH_SECONDS: SECONDS, "tidegate_batch_duration_seconds", ["consumer"],

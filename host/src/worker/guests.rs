@@ -90,6 +90,9 @@ impl<'a> Guests<'a> {
                 faults::at(Point::BeforeCall, pending.offset());
                 let end = instance.call(event(pending)).await;
                 faults::at(Point::AfterCall, pending.offset());
+                if let Some((code, lines)) = instance.dropped() {
+                    self.shared.meters.limited(code, lines);
+                }
                 self.place = Place::Running(instance);
                 end
             }
@@ -104,7 +107,15 @@ impl<'a> Guests<'a> {
                 });
             }
         };
-        self.judge(pending, end).await
+        let ran = self.judge(pending, end).await;
+        if let Err(Broken {
+            failure: Failure::Limit(limit),
+            ..
+        }) = &ran
+        {
+            self.shared.meters.limited(limit.code(), 1);
+        }
+        ran
     }
 
     /// Another tenant's records begin: nothing of the last one's instance is left to it.

@@ -60,14 +60,9 @@ impl Tenant {
         letters_to: Option<String>,
         (modules, conduct): (Modules, Arc<Conduct>),
     ) -> Self {
-        let env = GuestEnv {
-            consumer: consumer.name.as_str().into(),
-            limits: config.limits.clone(),
-            settings: config.settings.clone(),
-        };
         Self {
             name,
-            env: Arc::new(env),
+            env: GuestEnv::of(&consumer.name, &config),
             config,
             letters_to,
             conduct,

@@ -1,7 +1,7 @@
 //! Keeps the roster: reads which tenants there are and which may run, and has their modules loaded.
 
-use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use tidegate_core::tenant::{NotRunning, TenantName};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{TenantConfig, TenantsConfig, tenants};
-use crate::engine::{LoadError, watch};
+use crate::config::{GuestConfig, TenantConfig, TenantsConfig, tenants};
+use crate::engine::{GuestEnv, LoadError, watch};
 use crate::inbox::{TenantRow, TenantState};
 use crate::worker::conduct::Conduct;
 use crate::worker::roster::{Entry, Roster};
@@ -47,10 +47,11 @@ impl Handlers {
         let listed = consumer.tenants.iter().flat_map(|t| t.listed.values());
         for tenant in listed {
             let path = &tenant.guest.handler;
+            let env = GuestEnv::of(&consumer.name, &tenant.guest);
             if *path == consumer.guest.handler || handlers.0.contains_key(path) {
                 continue;
             }
-            let handler = watch::open(engine, path).await?;
+            let handler = watch::open(engine, path, &env).await?;
             handlers.0.insert(path.clone(), Watched::Handler(handler));
         }
         Ok(handlers)
@@ -189,19 +190,24 @@ impl Keeper {
     /// Loads what is not loaded; whether anything was to be.
     async fn load(&mut self) -> bool {
         let configs = self.tenants.values().filter_map(|d| d.config.as_ref().ok());
-        let paths: HashSet<PathBuf> = configs.map(|c| c.guest.handler.clone()).collect();
         let own = &self.shared.config.guest.handler;
         let is_missing = |path: &PathBuf| path != own && !self.handlers.0.contains_key(path);
-        let missing: Vec<PathBuf> = paths.into_iter().filter(is_missing).collect();
-        for path in &missing {
-            let watched = self.open(path).await;
+        let missing = configs.filter(|c| is_missing(&c.guest.handler));
+        // Tenants of one file share its module; it is tried within the limits of one of them.
+        let missing: HashMap<PathBuf, GuestConfig> = missing
+            .map(|c| (c.guest.handler.clone(), c.guest.clone()))
+            .collect();
+        for (path, guest) in &missing {
+            let watched = self.open(guest).await;
             self.handlers.0.insert(path.clone(), watched);
         }
         !missing.is_empty()
     }
 
-    async fn open(&self, path: &Path) -> Watched {
-        let opening = watch::open(&self.shared.engine, path);
+    async fn open(&self, guest: &GuestConfig) -> Watched {
+        let path = guest.handler.as_path();
+        let env = GuestEnv::of(&self.shared.name, guest);
+        let opening = watch::open(&self.shared.engine, path, &env);
         let reason = match timeout(LOAD, opening).await {
             Ok(Ok(handler)) => return Watched::Handler(handler),
             Ok(Err(error)) => error.to_string(),

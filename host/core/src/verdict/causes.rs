@@ -3,7 +3,6 @@
 use super::Facts;
 use crate::failure::Failure;
 use crate::letter::{Cause, TRAP};
-use crate::limits::Limit;
 use crate::sqlstate::{SqlClass, classify};
 use crate::tenant::NotRunning;
 use crate::text::bounded;
@@ -91,7 +90,7 @@ pub(super) fn message(failure: &Failure) -> String {
         Failure::UnexpectedRowCount { expected, actual } => {
             format!("a staged statement touched {actual} rows; {expected} were expected")
         }
-        Failure::Limit(limit) => limit_message(*limit).to_owned(),
+        Failure::Limit(limit) => limit.words().to_owned(),
         Failure::Unreachable { message }
         | Failure::CommitUnknown { message }
         | Failure::Sql { message, .. }
@@ -105,22 +104,4 @@ pub(super) fn message(failure: &Failure) -> String {
         | Failure::Escape { message } => return bounded(message, MAX_MESSAGE_BYTES),
     };
     bounded(&text, MAX_MESSAGE_BYTES)
-}
-
-fn limit_message(limit: Limit) -> &'static str {
-    match limit {
-        Limit::Memory => "the guest ran into its memory limit (`limits.memory`)",
-        Limit::Cpu => "the guest ran into its CPU limit (`limits.cpu`)",
-        Limit::Wall => "the guest ran into its wall-clock limit (`limits.wall`)",
-        Limit::Statements => "the guest ran into its limit of statements (`limits.statements`)",
-        Limit::ParameterBytes => {
-            "a statement and its parameters are larger than the guest may send (`limits.parameter_bytes`)"
-        }
-        Limit::ResultRows => {
-            "a result has more rows than the guest may have (`limits.result_rows`)"
-        }
-        Limit::ResultBytes => {
-            "a result has more bytes than the guest may have (`limits.result_bytes`)"
-        }
-    }
 }

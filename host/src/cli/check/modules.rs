@@ -1,10 +1,7 @@
 //! Loads each consumer's handler module, as `run` would.
 
-use std::path::Path;
-
-use super::no_database::NoDatabase;
-use crate::config::{Config, ConsumerConfig};
-use crate::engine::{Engine, EngineOptions, watch};
+use crate::config::{Config, ConsumerConfig, GuestConfig};
+use crate::engine::{Engine, EngineOptions, GuestEnv, NoDatabase, watch};
 
 /// Instances a check needs room for.
 const INSTANCES: u32 = 2;
@@ -21,14 +18,15 @@ pub(super) async fn load_all(config: &Config) -> Vec<Loaded<'_>> {
     let engine = engine(config);
     let mut loaded: Vec<Loaded<'_>> = Vec::with_capacity(config.consumers.len());
     for consumer in &config.consumers {
-        for handler in consumer.guests().map(|guest| guest.handler.as_path()) {
+        for guest in consumer.guests() {
+            let handler = guest.handler.as_path();
             let is_same =
                 |one: &Loaded<'_>| std::ptr::eq(one.consumer, consumer) && one.handler == handler;
             if loaded.iter().any(is_same) {
                 continue;
             }
             let outcome = match &engine {
-                Ok(engine) => load(engine, handler).await,
+                Ok(engine) => load(engine, &consumer.name, guest).await,
                 Err(text) => Err(text.clone()),
             };
             loaded.push(Loaded {
@@ -52,10 +50,17 @@ fn engine(config: &Config) -> Result<Engine<NoDatabase>, String> {
     Engine::new(options).map_err(|error| error.to_string())
 }
 
-async fn load(engine: &Engine<NoDatabase>, path: &Path) -> Result<String, String> {
+async fn load(
+    engine: &Engine<NoDatabase>,
+    consumer: &str,
+    guest: &GuestConfig,
+) -> Result<String, String> {
+    let path = &guest.handler;
     let name = path.display().to_string();
     let bytes = watch::read(path).await.map_err(|error| error.to_string())?;
     let module = engine.load(&name, bytes).await;
     let module = module.map_err(|error| error.to_string())?;
+    let started = engine.try_start(&module, &GuestEnv::of(consumer, guest)).await;
+    started.map_err(|error| error.to_string())?;
     Ok(hex::encode(module.digest()))
 }

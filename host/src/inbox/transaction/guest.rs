@@ -64,15 +64,15 @@ impl Transaction {
         self.admit(&sql)?;
         let (prepared, params) = self.bind(&sql, &params).await?;
         let prepared = self.prepare_as_text(sql, prepared).await?;
-        let work = rows::read(
-            Arc::clone(&self.held.client),
-            prepared,
-            params,
-            self.guest.limits,
-        );
+        let client = Arc::clone(&self.held.client);
+        let (limits, returned) = (self.guest.limits, self.returned);
+        let work = rows::read(client, prepared, params, limits, returned);
         self.held.pipeline.watch();
         match self.attend("a query", work).await {
-            Ok(Ok(result)) => self.unless_failed(result).await,
+            Ok(Ok((result, returned))) => {
+                self.returned = returned;
+                self.unless_failed(result).await
+            }
             Ok(Err(RowsError::Driver(error))) => Err(self.server_refused(&error).await),
             Ok(Err(RowsError::TooLarge(limit, message))) => {
                 let failure = Failure::Limit(limit);
