@@ -3,6 +3,8 @@
 mod consumer;
 mod dedup;
 pub mod defaults;
+#[doc(hidden)]
+pub mod fuzzing;
 mod guest;
 mod load;
 mod names;

@@ -9,6 +9,8 @@ mod connection;
 mod control;
 mod endurance;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod letters;
 mod lookup;
 mod ping;

@@ -28,6 +28,7 @@ mod engine_watch;
 mod faults;
 mod faulty;
 mod fence;
+mod fuzz_corpus;
 mod harness;
 mod health;
 mod ids;
