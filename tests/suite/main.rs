@@ -62,6 +62,7 @@ mod offsets_set;
 mod offsets_skip;
 mod poison;
 mod pool;
+mod private;
 mod proxy_modes;
 mod prune;
 mod reader;

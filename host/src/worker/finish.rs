@@ -80,7 +80,7 @@ fn letter(shared: &Shared, at: &Position, pending: &Pending, cause: &Cause) -> (
         record: pending.record.clone(),
         scope: pending.scope().to_owned(),
         event_id: pending.known_id(),
-        cause: cause.clone(),
+        cause: shared.config.letters.kept(cause.clone()),
     };
     (id, letter)
 }

@@ -19,6 +19,7 @@ pub(crate) fn headers(data: &[u8]) {
     let cause = Cause {
         code: fields.text().into_owned(),
         message: fields.text().into_owned(),
+        server: None,
         sqlstate: None,
         attempts: u32::from(fields.byte()),
     };

@@ -39,6 +39,7 @@ fn cause(code: &str) -> Cause {
     Cause {
         code: code.into(),
         message: "m".into(),
+        server: None,
         sqlstate: None,
         attempts: 1,
     }

@@ -174,7 +174,7 @@ impl Letter {
         ReplayResult::Rejected {
             id: letter_id(&self.shared.name, log, &record.source, record.offset, round),
             event: (self.pending.scope().to_owned(), self.pending.known_id()),
-            cause,
+            cause: self.shared.config.letters.kept(cause),
         }
     }
 
