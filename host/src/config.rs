@@ -3,6 +3,8 @@
 mod consumer;
 mod dedup;
 pub mod defaults;
+#[doc(hidden)]
+pub mod fuzzing;
 mod guest;
 mod load;
 mod names;
@@ -33,7 +35,7 @@ use tidegate_core::backoff::RetryPolicy;
 use tidegate_core::batch::BatchLimits;
 use tidegate_core::brake::BrakePolicy;
 use tidegate_core::event_id::IdRule;
-use tidegate_core::letter::Profile;
+use tidegate_core::letter::{Cause, Profile};
 use tidegate_core::limits::GuestLimits;
 use tidegate_core::resume::Start;
 use tidegate_core::tenant::{Otherwise, TenantName, TenantSource};
@@ -207,6 +209,16 @@ pub struct LetterConfig {
     pub keep_closed: Duration,
     /// `max_replays`: rounds after which a letter is parked. At least 1.
     pub max_replays: i32,
+    /// `messages`: whether a letter's row keeps what the server said, which may hold values of rows.
+    pub full_messages: bool,
+}
+
+impl LetterConfig {
+    /// What a letter keeps of its cause.
+    pub fn kept(&self, cause: Cause) -> Cause {
+        let server = cause.server.filter(|_| self.full_messages);
+        Cause { server, ..cause }
+    }
 }
 
 impl Default for LetterConfig {
@@ -215,6 +227,7 @@ impl Default for LetterConfig {
             headers: Profile::default(),
             keep_closed: defaults::KEEP_CLOSED,
             max_replays: i32::try_from(defaults::MAX_REPLAYS).unwrap_or(i32::MAX),
+            full_messages: true,
         }
     }
 }

@@ -9,6 +9,8 @@ mod connection;
 mod control;
 mod endurance;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod harden;
 mod letters;
 mod lookup;

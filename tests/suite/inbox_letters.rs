@@ -38,6 +38,7 @@ fn letter(offset: i64, event_id: Option<&str>) -> Letter {
         cause: Cause {
             code: "trap".into(),
             message: "a\0b".into(),
+            server: None,
             sqlstate: Some("22012".into()),
             attempts: 3,
         },

@@ -1,7 +1,12 @@
 //! What can go wrong with an attempt at a batch. The verdict on it is decided in one place.
 
+mod refusal;
+
 use crate::limits::Limit;
 use crate::sqlstate::{SqlClass, classify};
+
+pub(crate) use refusal::condition;
+pub use refusal::{Named, ServerWords};
 
 /// Why an attempt did not commit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,15 +23,17 @@ pub enum Failure {
         /// The driver's words.
         message: String,
     },
-    /// The server refused a statement, on a connection that lives.
-    #[error("{message} (SQLSTATE {sqlstate})")]
+    /// The server refused a statement, on a connection that lives. Displayed, it is a line that holds no values.
+    #[error("{}", refusal::line(.sqlstate, .named, .constraint.as_deref(), .message))]
     Sql {
         /// The SQLSTATE.
         sqlstate: String,
-        /// The server's message, without its DETAIL (which carries values of rows).
-        message: String,
+        /// The server's message, without its DETAIL.
+        message: ServerWords,
         /// The constraint named by the server.
         constraint: Option<String>,
+        /// What else it named.
+        named: Named,
     },
     /// A staged statement touched another number of rows than its guest expected.
     #[error("a staged statement touched {actual} rows; {expected} were expected")]

@@ -117,6 +117,8 @@ pub struct LetterDetail {
     pub closed_at: Option<String>,
     /// The event's scope.
     pub scope: String,
+    /// What the server said, which may hold values of rows.
+    pub server_message: Option<String>,
     /// The record's timestamp, milliseconds since 1970 UTC.
     pub timestamp_ms: Option<i64>,
     /// The record's key.
@@ -145,6 +147,7 @@ impl Fields for LetterDetail {
             ("code", letter.code.clone()),
             ("sqlstate", opt(letter.sqlstate.as_ref())),
             ("message", letter.message.clone()),
+            ("server said", opt(self.server_message.as_ref())),
             ("attempts", letter.attempts.to_string()),
             ("replay round", letter.replay_round.to_string()),
             ("state", letter.state.clone()),

@@ -27,12 +27,22 @@ pub fn load(
     env: impl IntoIterator<Item = (OsString, OsString)>,
     check: CheckOptions,
 ) -> Result<Config, ConfigErrors> {
-    let problems = Problems::default();
     let text = std::fs::read_to_string(path).map_err(|error| {
         let text = format!("cannot be read: {error}; name another file with --config");
         ConfigErrors::unreadable(path, text)
     })?;
-    let config = read(&text, path, Environment::new(env), check, &problems);
+    checked(&text, path, Environment::new(env), check)
+}
+
+/// Reads the file's text: a configuration, or everything that is wrong with it.
+pub(super) fn checked(
+    text: &str,
+    path: &Path,
+    env: Environment,
+    check: CheckOptions,
+) -> Result<Config, ConfigErrors> {
+    let problems = Problems::default();
+    let config = read(text, path, env, check, &problems);
     let warnings = problems.finish(path)?;
     Ok(Config { warnings, ..config })
 }

@@ -114,6 +114,9 @@ const PROFILES: [(&str, Profile); 3] = [
     ("connect", Profile::Connect),
 ];
 
+/// Whether a letter's row keeps what the server said.
+const MESSAGES: [(&str, bool); 2] = [("full", true), ("codes", false)];
+
 fn letter_config(letters: &Section<'_>) -> LetterConfig {
     let rounds = defaults::MAX_REPLAYS;
     let rounds = letters.count("max_replays", rounds, 1..=defaults::REPLAYS_BOUND);
@@ -125,6 +128,7 @@ fn letter_config(letters: &Section<'_>) -> LetterConfig {
             Duration::ZERO..=defaults::TTL_BOUND,
         ),
         max_replays: i32::try_from(rounds).unwrap_or(i32::MAX),
+        full_messages: letters.choice_or("messages", &MESSAGES, true),
     }
 }
 

@@ -289,7 +289,7 @@ fn no_access(settings: &Settings, sqlstate: &str, words: &str) -> InboxError {
     InboxError::Refused {
         sqlstate: sqlstate.to_owned(),
         message: format!(
-            "user \"{user}\" cannot connect to {place}: {words}; check user, password and database in postgres.url (or postgres.password_file), and the server's pg_hba.conf"
+            "user \"{user}\" cannot connect to {place}: {words} (SQLSTATE {sqlstate}); check user, password and database in postgres.url (or postgres.password_file), and the server's pg_hba.conf"
         ),
     }
 }

@@ -160,12 +160,7 @@ const UNREADABLE_HEADER: &str = "bad-header";
 
 pub(super) fn stored(row: &Row) -> StoredLetter {
     let attempts = u32::try_from(row.get::<_, i64>(18)).unwrap_or(u32::MAX);
-    let cause = Cause {
-        code: row.get(15),
-        message: row.get(16),
-        sqlstate: row.get(17),
-        attempts,
-    };
+    let cause = Cause::from_row(row.get(15), row.get(16), row.get(17), attempts);
     StoredLetter {
         id: row.get(0),
         consumer: row.get(1),

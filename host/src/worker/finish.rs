@@ -88,7 +88,7 @@ fn letter(
         event_id: pending.known_id(),
         tenant: pending.tenant(),
         module_digest,
-        cause: cause.clone(),
+        cause: shared.config.letters.kept(cause.clone()),
     };
     (id, letter)
 }

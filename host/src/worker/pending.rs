@@ -143,6 +143,7 @@ fn cause(code: &str, message: String) -> Cause {
     Cause {
         code: code.to_owned(),
         message,
+        server: None,
         sqlstate: None,
         attempts: 0,
     }

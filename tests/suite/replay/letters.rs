@@ -41,6 +41,7 @@ fn cause(code: &str) -> Cause {
     Cause {
         code: code.into(),
         message: "m".into(),
+        server: None,
         sqlstate: None,
         attempts: 1,
     }

@@ -25,6 +25,10 @@ pub fn cause(failure: &Failure, facts: Facts) -> Cause {
     Cause {
         code: code(failure),
         message: message(failure),
+        server: match failure {
+            Failure::Sql { message, .. } => Some(message.clone()),
+            _ => None,
+        },
         sqlstate: match failure {
             Failure::Sql { sqlstate, .. } => Some(bounded(sqlstate, 5)),
             Failure::Unreachable { .. }
@@ -80,20 +84,13 @@ fn handlers_code(code: &str) -> String {
 
 pub(super) fn message(failure: &Failure) -> String {
     let text = match failure {
-        Failure::Sql {
-            message,
-            constraint: Some(constraint),
-            ..
-        } if !message.contains(constraint.as_str()) => {
-            format!("{message} (constraint `{constraint}`)")
-        }
+        Failure::Sql { .. } => failure.to_string(),
         Failure::UnexpectedRowCount { expected, actual } => {
             format!("a staged statement touched {actual} rows; {expected} were expected")
         }
         Failure::Limit(limit) => limit.words().to_owned(),
         Failure::Unreachable { message }
         | Failure::CommitUnknown { message }
-        | Failure::Sql { message, .. }
         | Failure::BadParameter { message }
         | Failure::StatementRefused { message }
         | Failure::RoleRefused { message }

@@ -8,6 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde::Serialize;
+use tidegate_core::failure::ServerWords;
 
 use super::super::{CliError, open};
 use super::show::state;
@@ -37,6 +38,7 @@ struct Line<'a> {
     tenant: Option<&'a str>,
     code: &'a str,
     message: &'a str,
+    server_message: Option<&'a str>,
     sqlstate: Option<&'a str>,
     attempts: u32,
     replay_round: i32,
@@ -130,6 +132,7 @@ fn line<'a>(config: &Config, stored: &'a StoredLetter) -> Line<'a> {
         tenant: stored.letter.tenant.as_deref(),
         code: &letter.cause.code,
         message: &letter.cause.message,
+        server_message: letter.cause.server.as_ref().map(ServerWords::as_str),
         sqlstate: letter.cause.sqlstate.as_deref(),
         attempts: letter.cause.attempts,
         replay_round: stored.replay_round,

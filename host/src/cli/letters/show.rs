@@ -74,6 +74,7 @@ fn detail(config: &Config, stored: StoredLetter) -> LetterDetail {
         cluster_id: stored.cluster_id,
         former_ids: stored.former_ids,
         scope: stored.letter.scope,
+        server_message: stored.letter.cause.server.map(|w| w.as_str().to_owned()),
         closed_at: stored.closed_at,
         timestamp_ms: record.timestamp.millis(),
         key: foreign(record.key),

@@ -146,14 +146,13 @@ impl Transaction {
             Err(_) => overdue("the final update", patience),
         };
         match &failure {
-            Failure::Sql {
-                sqlstate, message, ..
-            } if matches!(
-                sqlstate.as_str(),
-                "25006" | "25P01" | "25P02" | "2D000" | "25001"
-            ) =>
+            Failure::Sql { sqlstate, .. }
+                if matches!(
+                    sqlstate.as_str(),
+                    "25006" | "25P01" | "25P02" | "2D000" | "25001"
+                ) =>
             {
-                self.ledger.escaped(message);
+                self.ledger.escaped(&failure.to_string());
                 Err(self.ledger.failure().cloned().unwrap_or(Broken {
                     offset: None,
                     failure,
@@ -206,9 +205,10 @@ fn refused_commit(failure: Failure) -> Failure {
 
 fn unknown(failure: Failure) -> Failure {
     match failure {
-        Failure::Unreachable { message } | Failure::Sql { message, .. } => {
-            Failure::CommitUnknown { message }
-        }
+        Failure::Unreachable { message } => Failure::CommitUnknown { message },
+        Failure::Sql { .. } => Failure::CommitUnknown {
+            message: failure.to_string(),
+        },
         other => other,
     }
 }

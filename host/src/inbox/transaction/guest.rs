@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidegate_core::failure::Failure;
+use tidegate_core::failure::{Failure, Named};
 use tidegate_core::limits::Limit;
 use tidegate_core::sql::{CallError, Expectation, GuestSql, ResultSet, Value};
 use tokio_postgres::Statement;
@@ -83,8 +83,12 @@ impl Transaction {
                     format!("the value of column \"{column}\" cannot be read; cast it to text");
                 let failure = Failure::Sql {
                     sqlstate: "22P03".to_owned(),
-                    message: message.clone(),
+                    message: message.as_str().into(),
                     constraint: None,
+                    named: Named {
+                        column: Some(column),
+                        ..Named::default()
+                    },
                 };
                 Err(self.host_refused("data", failure, message).await)
             }

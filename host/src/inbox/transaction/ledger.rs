@@ -137,10 +137,7 @@ impl Ledger {
 
     /// Notes that the server refused a record's statement.
     pub(super) fn refused(&mut self, offset: Option<i64>, failure: Failure) {
-        let Failure::Sql {
-            sqlstate, message, ..
-        } = &failure
-        else {
+        let Failure::Sql { sqlstate, .. } = &failure else {
             return self.lost(failure);
         };
         match sqlstate.as_str() {
@@ -148,11 +145,11 @@ impl Ledger {
             "2D000" | "25001" => {
                 // The statement itself reached for the transaction.
                 let failure = Failure::Escape {
-                    message: message.clone(),
+                    message: failure.to_string(),
                 };
                 self.note(Broken { offset, failure });
             }
-            "25006" | "25P01" => self.escaped(&message.clone()),
+            "25006" | "25P01" => self.escaped(&failure.to_string()),
             _ => {
                 self.suspicious = true;
                 self.note(Broken { offset, failure });

@@ -46,7 +46,7 @@ pub(super) fn stored(cause: &Cause) -> (String, String, Option<&str>) {
         code => code,
     };
     let sqlstate = cause.sqlstate.as_deref().filter(|s| s.len() == 5);
-    (code, clean(&cause.message, MESSAGE_BYTES), sqlstate)
+    (code, clean(&cause.text(), MESSAGE_BYTES), sqlstate)
 }
 
 fn stamp(timestamp: Timestamp) -> &'static str {

@@ -30,11 +30,13 @@ impl Transaction {
                     sqlstate,
                     message,
                     constraint,
+                    named: _,
                 },
             ) => CallError::Sql(SqlError {
                 code: code(&sqlstate).to_owned(),
                 sqlstate: Some(sqlstate),
-                message,
+                // To the guest whose statement it was, all of it.
+                message: message.as_str().to_owned(),
                 constraint,
             }),
             _ => CallError::Ended,

@@ -21,7 +21,7 @@ const COPY_BOTH: u8 = b'W';
 
 /// Who asked.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(in crate::inbox) enum Asked {
     /// The driver: everything to the next *ready for query* is its own.
     Driver,
     /// This many staged statements, ended by one Sync.
@@ -52,12 +52,12 @@ enum Body {
 
 /// The server's messages, taken apart as they arrive, in pieces of any size.
 #[derive(Debug, Default)]
-pub(super) struct Inbound {
+pub(in crate::inbox) struct Inbound {
     asked: VecDeque<Asked>,
     /// For the driver to read.
-    pub(super) driver: BytesMut,
+    pub(in crate::inbox) driver: BytesMut,
     /// Of staged statements, in their order.
-    pub(super) answers: VecDeque<Answer>,
+    pub(in crate::inbox) answers: VecDeque<Answer>,
     /// How the last of the driver's statements was answered.
     pub(super) commanded: Option<Answer>,
     /// The server began to copy: what follows is no answer to a statement.
@@ -69,12 +69,12 @@ pub(super) struct Inbound {
 
 impl Inbound {
     /// Notes who asked last.
-    pub(super) fn asked(&mut self, who: Asked) {
+    pub(in crate::inbox) fn asked(&mut self, who: Asked) {
         self.asked.push_back(who);
     }
 
     /// Takes in what has arrived. Errors: it is not the protocol, or nothing that was asked for.
-    pub(super) fn feed(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+    pub(in crate::inbox) fn feed(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             bytes = match self.body {
                 None => self.take_header(bytes)?,

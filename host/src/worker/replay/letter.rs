@@ -207,7 +207,7 @@ impl Letter {
             id: letter_id(&self.shared.name, log, &record.source, record.offset, round),
             event: (self.pending.scope().to_owned(), self.pending.known_id()),
             tenant: self.pending.tenant(),
-            cause,
+            cause: self.shared.config.letters.kept(cause),
         }
     }
 

@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use tidegate_core::failure::Named;
 
 use super::*;
 
@@ -26,6 +27,7 @@ fn refused(fatal: bool) -> Answer {
         sqlstate: "23505".into(),
         message: "no".into(),
         constraint: None,
+        named: Named::default(),
     })
 }
 
