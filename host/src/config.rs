@@ -15,6 +15,7 @@ mod rules;
 mod secrets;
 mod section;
 mod shown;
+mod sql;
 pub mod tenants;
 #[cfg(test)]
 mod tests;
@@ -196,6 +197,8 @@ pub struct GuestConfig {
     pub limits: GuestLimits,
     /// `instance`: `batch` or `record`.
     pub instance: InstancePer,
+    /// `[consumer.sql]`: what their statements may be.
+    pub sql: tidegate_wall::Rules,
     /// `[consumer.settings]`: what the guest's `settings.get` reads.
     pub settings: BTreeMap<String, String>,
 }

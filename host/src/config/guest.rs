@@ -8,7 +8,7 @@ use tidegate_core::limits::GuestLimits;
 use super::names;
 use super::problems::Place;
 use super::section::Section;
-use super::{GuestConfig, InstancePer, defaults, secrets};
+use super::{GuestConfig, InstancePer, defaults, secrets, sql};
 
 const INSTANCES: [(&str, InstancePer); 2] = [
     ("batch", InstancePer::Batch),
@@ -27,6 +27,7 @@ pub(super) fn read(section: &Section<'_>, base: &Path) -> (GuestConfig, Place) {
         role: names::role(section),
         limits,
         instance: section.choice_or("instance", &INSTANCES, InstancePer::Batch),
+        sql: sql::read(section.child("sql")),
         settings: settings(&section.child("settings")),
     };
     (guest, cpu_at)
@@ -46,6 +47,7 @@ pub(super) fn of_tenant(
         role: names::role(section).or_else(|| own.role.clone()),
         limits,
         instance: section.choice_or("instance", &INSTANCES, own.instance),
+        sql: own.sql.clone(),
         settings: merged,
     };
     (guest, cpu_at)

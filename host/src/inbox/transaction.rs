@@ -30,11 +30,12 @@ use tidegate_core::letter::Letter;
 use tidegate_core::limits::{GuestLimits, Limit};
 use tidegate_core::outcome::Outcome;
 use tidegate_core::progress::{Counts, LastRecord, ProgressKey};
-use tidegate_wall::Wall;
+use tidegate_wall::Judge;
 use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::error::{failure_of, overdue, unreachable};
+use super::gate::Gate;
 use super::pool::Held;
 use fence::Fence;
 use ledger::{Ledger, is_unusable};
@@ -132,6 +133,8 @@ pub struct Guest {
     pub role: Option<Arc<str>>,
     /// What one record's queries may return.
     pub limits: ResultLimits,
+    /// Who judges them; none for the default rules.
+    pub judge: Option<Arc<Judge>>,
 }
 
 /// An open batch, or a letter's open replay.
@@ -141,7 +144,7 @@ pub struct Transaction {
     log_epoch: i32,
     /// The row that it began with and is proved by.
     fence: Fence,
-    wall: Wall,
+    gate: Gate,
     ledger: Ledger,
     /// Whose statements run now.
     guest: Arc<Guest>,
@@ -162,7 +165,7 @@ pub struct Transaction {
 const CANCEL_WAIT: Duration = Duration::from_secs(2);
 
 impl Transaction {
-    fn new(mut held: Held, (key, log_epoch): (ProgressKey, i32), fence: Fence, wall: Wall) -> Self {
+    fn new(mut held: Held, (key, log_epoch): (ProgressKey, i32), fence: Fence, gate: Gate) -> Self {
         held.pipeline.clear();
         let lock_wait = held.settings.lock_timeout;
         Self {
@@ -170,7 +173,7 @@ impl Transaction {
             key,
             log_epoch,
             fence,
-            wall,
+            gate,
             ledger: Ledger::default(),
             guest: Arc::default(),
             stay: Stay::default(),

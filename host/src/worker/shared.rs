@@ -121,7 +121,8 @@ impl Shared {
     /// Brings the parts together.
     pub fn new(parts: Parts) -> Self {
         let name: Arc<str> = parts.config.name.as_str().into();
-        let own = Tenant::own(&parts.config, parts.modules);
+        let judge = parts.inbox.judge(&parts.config.guest.sql);
+        let own = Tenant::own(&parts.config, parts.modules, judge);
         Self {
             lanes: Lanes::new(name.clone()),
             name,

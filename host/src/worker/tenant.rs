@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use crate::config::{ConsumerConfig, GuestConfig, TenantConfig};
 use crate::engine::{GuestEnv, Module};
-use crate::inbox::Guest;
+use crate::inbox::{Guest, Judge};
 use crate::worker::conduct::Conduct;
 use crate::worker::shared::Db;
 
@@ -28,24 +28,26 @@ pub struct Tenant {
     /// What it did on this host lately.
     pub conduct: Arc<Conduct>,
     modules: Modules,
+    judge: Arc<Judge>,
 }
 
 impl Tenant {
     /// A consumer as its own.
-    pub fn own(consumer: &ConsumerConfig, modules: Modules) -> Self {
+    pub fn own(consumer: &ConsumerConfig, modules: Modules, judge: Arc<Judge>) -> Self {
         let config = consumer.guest.clone();
         let conduct = Arc::new(Conduct::new(consumer.brake));
-        Self::new((consumer, None), config, None, (modules, conduct))
+        Self::new((consumer, None), config, None, (modules, conduct, judge))
     }
 
-    /// One of a consumer's tenants.
+    /// One of a consumer's tenants; its statements are judged as all of that consumer's.
     pub fn named(
         consumer: &ConsumerConfig,
         name: TenantName,
         config: TenantConfig,
-        at_run_time: (Modules, Arc<Conduct>),
+        (modules, conduct, own): (Modules, Arc<Conduct>, &Tenant),
     ) -> Self {
         let letters_to = config.dead_letter_topic;
+        let at_run_time = (modules, conduct, Arc::clone(&own.judge));
         Self::new(
             (consumer, Some(name)),
             config.guest,
@@ -58,7 +60,7 @@ impl Tenant {
         (consumer, name): (&ConsumerConfig, Option<TenantName>),
         config: GuestConfig,
         letters_to: Option<String>,
-        (modules, conduct): (Modules, Arc<Conduct>),
+        (modules, conduct, judge): (Modules, Arc<Conduct>, Arc<Judge>),
     ) -> Self {
         Self {
             name,
@@ -67,6 +69,7 @@ impl Tenant {
             letters_to,
             conduct,
             modules,
+            judge,
         }
     }
 
@@ -86,6 +89,7 @@ impl Tenant {
             module: module.name().into(),
             role: self.config.role.as_deref().map(Into::into),
             limits: (&self.config.limits).into(),
+            judge: Some(Arc::clone(&self.judge)),
         })
     }
 

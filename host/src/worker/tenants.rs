@@ -253,7 +253,12 @@ impl Keeper {
         known.ran = held.is_none();
         let conduct = Arc::clone(&known.conduct);
         let (consumer, config) = (&self.shared.config, config.clone());
-        let tenant = Tenant::named(consumer, name.clone(), config, (modules, conduct));
+        let tenant = Tenant::named(
+            consumer,
+            name.clone(),
+            config,
+            (modules, conduct, &self.shared.own),
+        );
         let tenant = Arc::new(tenant);
         match held {
             None => Entry::Running(tenant),

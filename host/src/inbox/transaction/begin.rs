@@ -49,7 +49,7 @@ impl Inbox {
             }) => {
                 let (place, owner) = ((head.key.clone(), head.log_epoch), head.owner);
                 let fence = Fence::Partition { owner, begun };
-                let mut transaction = Transaction::new(held, place, fence, self.wall);
+                let mut transaction = Transaction::new(held, place, fence, self.gate.clone());
                 if let Some(wait) = shorter(head, self.settings.lock_timeout) {
                     transaction.lock_wait = wait;
                 }

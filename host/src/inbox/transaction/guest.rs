@@ -1,4 +1,4 @@
-//! A guest's statements: allow-list, preparation, parameters, and what its errors mean for its record.
+//! A guest's statements: the wall, preparation, parameters, and what its errors mean for its record.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ impl Transaction {
     }
 
     async fn run_query(&mut self, sql: String, params: Vec<Value>) -> Result<ResultSet, CallError> {
-        self.admit(&sql)?;
+        self.admit(&sql).await?;
         let (prepared, params) = self.bind(&sql, &params).await?;
         let prepared = self.prepare_as_text(sql, prepared).await?;
         let client = Arc::clone(&self.held.client);
@@ -97,7 +97,7 @@ impl Transaction {
     }
 
     async fn run_execute(&mut self, sql: String, params: Vec<Value>) -> Result<u64, CallError> {
-        self.admit(&sql)?;
+        self.admit(&sql).await?;
         let (prepared, params) = self.bind(&sql, &params).await?;
         let client = Arc::clone(&self.held.client);
         let work = async move { client.execute_raw(&prepared.plain, params).await };
@@ -115,7 +115,7 @@ impl Transaction {
         params: Vec<Value>,
         expect: Expectation,
     ) -> Result<(), CallError> {
-        self.admit(&sql)?;
+        self.admit(&sql).await?;
         let (prepared, params) = self.bind(&sql, &params).await?;
         let staged = Staged {
             offset: self.current,
@@ -145,13 +145,20 @@ impl Transaction {
         while self.ledger.is_full() && self.settle_some().await {}
     }
 
-    fn admit(&mut self, sql: &str) -> Result<(), CallError> {
-        self.wall.check(sql).map_err(|message| {
-            self.fail(Failure::StatementRefused {
-                message: message.clone(),
-            });
-            told("refused", message)
-        })
+    /// Lets a statement past the wall. What is judged is the text as the guest wrote it; what the host wraps around it is
+    /// the host's own.
+    async fn admit(&mut self, sql: &str) -> Result<(), CallError> {
+        match self.gate.admit(self.guest.judge.as_ref(), sql).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(refused)) => {
+                let message = refused.to_string();
+                self.fail(Failure::StatementRefused {
+                    message: message.clone(),
+                });
+                Err(told("refused", message))
+            }
+            Err(failure) => Err(self.connection_lost(failure)),
+        }
     }
 
     /// The statement and its parameters in the types that the server inferred. Where they do not fit those of a

@@ -109,7 +109,7 @@ impl Inbox {
                     letter: head.letter.clone(),
                 };
                 let place = (head.key.clone(), head.log_epoch);
-                let transaction = Transaction::new(held, place, fence, self.wall);
+                let transaction = Transaction::new(held, place, fence, self.gate.clone());
                 Ok(ReplayBegun::Open(Box::new(transaction), claimed))
             }
             Err(failure) => {
