@@ -10,20 +10,26 @@ mod connection;
 mod control;
 mod endurance;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod gate;
+mod harden;
 mod letters;
 mod lookup;
 mod ping;
+mod pinned;
 mod pool;
 mod positions;
 mod preflight;
 mod prune;
 mod refused;
 mod replays;
+mod rights;
 mod schema;
 mod settings;
 mod statements;
 mod survey;
+mod tenants;
 mod tls;
 mod transaction;
 mod value;
@@ -42,16 +48,19 @@ use settings::Settings;
 
 pub use control::{ALIVE, ConsumerRow, HostRow};
 pub use error::InboxError;
+pub use harden::Measure;
 pub use letters::{KeepRule, LetterFilter, LetterStatus, StoredLetter};
 pub use lookup::{InboxRow, ProgressRow};
 pub use positions::{Gap, NewPosition};
 pub use preflight::Preflight;
 pub use prune::PruneRule;
-pub use replays::{Planned, Prospect, ReplayProgress, ReplayRequest, Taken, Turn};
+pub use replays::{Planned, Prospect, ReplayProgress, ReplayRequest, Taken, Turn, Untried};
+pub use rights::{LoginRights, Rights, RoleRights};
 pub use survey::{ClaimFigures, LetterFigures, PoolFigures};
+pub use tenants::{TenantRow, TenantState};
 pub use tidegate_wall::{Judge, Rules, Wall};
 pub use transaction::{
-    BatchHead, Begun, Finish, Guest, ReplayBegun, ReplayEnd, ReplayHead, ReplayResult,
+    BatchHead, Begun, Finish, Guest, ModulesOf, ReplayBegun, ReplayEnd, ReplayHead, ReplayResult,
     ResultLimits, Transaction,
 };
 
