@@ -36,31 +36,27 @@ const BETWEEN: i64 = 4;
 /// Good records of another partition, and of another consumer.
 const OTHERS: i64 = 100;
 
+/// Low limits, as they stand in a configuration.
+const LIMITS: [(&str, &str); 13] = [
+    ("memory", "\"48MiB\""),
+    ("cpu", "\"200ms\""),
+    ("wall", "\"5s\""),
+    ("statements", "50"),
+    ("staged_statements", "40"),
+    ("staged_bytes", "\"4kB\""),
+    ("parameter_bytes", "\"100kB\""),
+    ("parameter_values", "1000"),
+    ("nesting", "10"),
+    ("result_rows", "100"),
+    ("result_bytes", "\"10kB\""),
+    ("random_bytes", "\"4KiB\""),
+    ("log_lines", "10"),
+];
+
 fn limited(consumer: Consumer) -> Consumer {
-    let limits = [
-        ("memory", "48MiB"),
-        ("cpu", "200ms"),
-        ("wall", "5s"),
-        ("staged_bytes", "4kB"),
-        ("parameter_bytes", "100kB"),
-        ("result_bytes", "10kB"),
-        ("random_bytes", "4KiB"),
-    ];
-    let counts = [
-        ("statements", 50),
-        ("staged_statements", 40),
-        ("parameter_values", 1000),
-        ("nesting", 10),
-        ("result_rows", 100),
-        ("log_lines", 10),
-    ];
-    let consumer = limits
-        .into_iter()
-        .fold(consumer, |c, (key, value)| c.limits(key, value));
-    let consumer = counts
-        .into_iter()
-        .fold(consumer, |c, (key, value)| c.limits(key, value));
-    consumer.set("brake", "off")
+    let limits = LIMITS.map(|(key, value)| format!("{key} = {value}"));
+    let limits = format!("[consumer.limits]\n{}", limits.join("\n"));
+    consumer.raw(&limits).set("brake", "off")
 }
 
 fn hostile(account: i64, trick: &str, size: u64) -> Rec {
@@ -72,25 +68,26 @@ fn hostile(account: i64, trick: &str, size: u64) -> Rec {
         .event_id(&format!("hostile-{account}"))
 }
 
-/// Accounts of the first partition that are credited, and all its records.
-fn mixed() -> (Vec<i64>, Vec<Rec>) {
+/// Accounts of the first partition that are credited, and all its records, each given to `name` as one of a good tenant or
+/// of a hostile one.
+fn mixed(name: impl Fn(&str, Rec) -> Rec) -> (Vec<i64>, Vec<Rec>) {
     let (mut good, mut records) = (Vec::new(), Vec::new());
     let mut account = 0;
     for (trick, size, _) in HOSTILE {
         for _ in 0..BETWEEN {
             account += 1;
             good.push(account);
-            records.push(pay(account, &format!("e{account}"), ""));
+            records.push(name("calm", pay(account, &format!("e{account}"), "")));
         }
         account += 1;
-        records.push(hostile(account, trick, size));
+        records.push(name("evil", hostile(account, trick, size)));
     }
     (good, records)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_limit_ends_its_record_and_spares_all_others() {
-    let (good, mut records) = mixed();
+    let (good, mut records) = mixed(|_, rec| rec);
     let first = records.len() as i64;
     let scene = Scene::new("hostile", 2, first + 2 * OTHERS).await;
     let second = first + 1..=first + OTHERS;
