@@ -4,9 +4,11 @@
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build guests test soak lint fmt demo bench
+.PHONY: help setup build guests test soak fuzz lint fmt demo bench
 
 GUESTS := guest-examples tests/guests
+FUZZ_SECONDS ?= 600
+FUZZ_TARGETS ?= $(notdir $(wildcard tests/fuzz/corpus/*))
 # Always the whole workspace: another selection would unify other features and compile Wasmtime again.
 BIN = $(or $(CARGO_TARGET_DIR),target)/debug
 
@@ -30,6 +32,9 @@ test: build guests ## run every test on a real Kafka broker and a real PostgreSQ
 soak: build guests ## the storms of kills, cuts and restarts at full size: about half an hour; TIDEGATE_TEST_SEED repeats one
 	TIDEGATE_TEST_SOAK=1 cargo test --workspace --test suite -- --nocapture --test-threads 2 \
 	  soak:: kill_points:: stop_points:: proxy_modes:: faults::
+
+fuzz: setup ## drive the fuzz targets with libFuzzer, FUZZ_SECONDS (600) each; FUZZ_TARGETS picks some
+	@tests/fuzz/run $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 lint: setup ## formatting and clippy, as CI denies them
 	cargo fmt --all --check

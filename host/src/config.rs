@@ -3,6 +3,8 @@
 mod consumer;
 mod dedup;
 pub mod defaults;
+#[doc(hidden)]
+pub mod fuzzing;
 mod guest;
 mod load;
 mod names;
@@ -13,6 +15,8 @@ mod rules;
 mod secrets;
 mod section;
 mod shown;
+mod sql;
+pub mod tenants;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -32,9 +36,10 @@ use tidegate_core::backoff::RetryPolicy;
 use tidegate_core::batch::BatchLimits;
 use tidegate_core::brake::BrakePolicy;
 use tidegate_core::event_id::IdRule;
-use tidegate_core::letter::Profile;
+use tidegate_core::letter::{Cause, Profile};
 use tidegate_core::limits::GuestLimits;
 use tidegate_core::resume::Start;
+use tidegate_core::tenant::{Otherwise, TenantName, TenantSource};
 use tidegate_core::ttl::TtlRule;
 
 /// The whole file.
@@ -98,6 +103,8 @@ pub struct PostgresConfig {
     /// the partition from its next owner. A quarter of it bounds how long one batch runs; longer than that and
     /// what any guest may compute.
     pub idle_in_transaction_timeout: Duration,
+    /// `search_path`: the schemas in which guests' statements look for names without one, in this order.
+    pub search_path: Vec<String>,
     /// `prune_interval`: time between two rounds of pruning.
     pub prune_interval: Duration,
 }
@@ -138,11 +145,48 @@ pub struct ConsumerConfig {
     pub dead_letter_topic: Option<String>,
     /// The rest of `[consumer.dead_letter]`.
     pub letters: LetterConfig,
+    /// `[consumer.tenants]` and `[consumer.tenant.NAME]`; none where records have no tenants.
+    pub tenants: Option<TenantsConfig>,
     /// `drain_timeout`: how long a revoked partition's batch may take to end.
     pub drain_timeout: Duration,
+    /// What relative paths are relative to.
+    pub directory: PathBuf,
 }
 
-/// What guests run as and within: a consumer's own.
+impl ConsumerConfig {
+    /// Its guests' configurations: its own, and those of the tenants that the file defines.
+    pub fn guests(&self) -> impl Iterator<Item = &GuestConfig> {
+        let listed = self
+            .tenants
+            .iter()
+            .flat_map(|tenants| tenants.listed.values());
+        std::iter::once(&self.guest).chain(listed.map(|tenant| &tenant.guest))
+    }
+}
+
+/// `[consumer.tenants]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TenantsConfig {
+    /// `from`: where a record names its tenant.
+    pub from: TenantSource,
+    /// `unknown`: what becomes of records of tenants that nobody has defined.
+    pub unknown: Otherwise,
+    /// `disabled`: what becomes of records of tenants that an operator has disabled.
+    pub disabled: Otherwise,
+    /// `[consumer.tenant.NAME]`: those that the file defines. Others are in PostgreSQL.
+    pub listed: BTreeMap<TenantName, TenantConfig>,
+}
+
+/// `[consumer.tenant.NAME]`. What it leaves out is the consumer's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TenantConfig {
+    /// What its guests run as and within.
+    pub guest: GuestConfig,
+    /// `dead_letter_topic`: a topic of its own for its letters.
+    pub dead_letter_topic: Option<String>,
+}
+
+/// What guests run as and within: a consumer's, or one tenant's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestConfig {
     /// `handler`: a file, watched, relative to the configuration file's directory.
@@ -153,6 +197,8 @@ pub struct GuestConfig {
     pub limits: GuestLimits,
     /// `instance`: `batch` or `record`.
     pub instance: InstancePer,
+    /// `[consumer.sql]`: what their statements may be.
+    pub sql: tidegate_wall::Rules,
     /// `[consumer.settings]`: what the guest's `settings.get` reads.
     pub settings: BTreeMap<String, String>,
 }
@@ -166,6 +212,16 @@ pub struct LetterConfig {
     pub keep_closed: Duration,
     /// `max_replays`: rounds after which a letter is parked. At least 1.
     pub max_replays: i32,
+    /// `messages`: whether a letter's row keeps what the server said, which may hold values of rows.
+    pub full_messages: bool,
+}
+
+impl LetterConfig {
+    /// What a letter keeps of its cause.
+    pub fn kept(&self, cause: Cause) -> Cause {
+        let server = cause.server.filter(|_| self.full_messages);
+        Cause { server, ..cause }
+    }
 }
 
 impl Default for LetterConfig {
@@ -174,6 +230,7 @@ impl Default for LetterConfig {
             headers: Profile::default(),
             keep_closed: defaults::KEEP_CLOSED,
             max_replays: i32::try_from(defaults::MAX_REPLAYS).unwrap_or(i32::MAX),
+            full_messages: true,
         }
     }
 }

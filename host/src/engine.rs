@@ -32,7 +32,7 @@ use tidegate_core::sql::GuestSql;
 use tokio::sync::{Mutex, Semaphore};
 use wasmtime::component::{HasSelf, Linker};
 
-use crate::config::ConsumerConfig;
+use crate::config::GuestConfig;
 
 pub use self::instance::{Event, Instance};
 pub use self::load_error::LoadError;
@@ -66,12 +66,12 @@ pub struct GuestEnv {
 }
 
 impl GuestEnv {
-    /// What `consumer` gives its guests.
-    pub fn of(consumer: &ConsumerConfig) -> Arc<Self> {
+    /// What a consumer, or one of its tenants, gives its guests.
+    pub fn of(consumer: &str, guest: &GuestConfig) -> Arc<Self> {
         Arc::new(Self {
-            consumer: consumer.name.as_str().into(),
-            limits: consumer.guest.limits.clone(),
-            settings: consumer.guest.settings.clone(),
+            consumer: consumer.into(),
+            limits: guest.limits.clone(),
+            settings: guest.settings.clone(),
         })
     }
 }

@@ -6,6 +6,7 @@ use tidegate_tests::{Consumer, Host, Rec, secs, wait_for};
 use crate::engine_wat::Wat;
 use crate::rows::AccountLock;
 use crate::scene::{PATIENCE, Scene, done_and_rejected, pay};
+use crate::tenants::{letters, of};
 
 /// Trick, size, and the code of its letter.
 const HOSTILE: [(&str, u64, &str); 20] = [
@@ -295,4 +296,30 @@ async fn a_module_that_cannot_start_is_never_activated() {
     scene.produce(vec![pay(2, "e2", "")]).await;
     scene.wait_counts(done_and_rejected(2, 0)).await;
     assert_eq!(scene.journal().await, [1, 2]);
+}
+
+/// Two tenants of one consumer in one partition, the hostile one under limits of its own: the good one loses nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hostile_tenant_costs_another_nothing() {
+    let (good, records) = mixed(of);
+    let accounts = i64::try_from(records.len()).unwrap();
+    let scene = Scene::new("hostile-tenant", 1, accounts).await;
+    scene.produce(records).await;
+    let limits = LIMITS.map(|(key, value)| format!("{key} = {value}"));
+    let toml = format!(
+        "[consumer.tenants]\nfrom = \"header:tenant\"\n[consumer.tenant.calm]\n[consumer.tenant.evil]\nlimits = {{ {} }}\n",
+        limits.join(", ")
+    );
+    let consumer = scene.consumer("hostile").await.raw(&toml);
+    let host = scene.run(consumer.set("brake", "off")).await;
+    let rejected = i64::try_from(HOSTILE.len()).unwrap();
+    let done = i64::try_from(good.len()).unwrap();
+    scene.wait_counts(done_and_rejected(done, rejected)).await;
+    let letters = letters(&scene).await;
+    let found: Vec<_> = letters.iter().map(|(_, tenant, code)| (tenant.as_str(), code.as_str())).collect();
+    assert_eq!(found, HOSTILE.map(|(_, _, code)| ("evil", code)));
+    let mut credited = scene.journal().await;
+    credited.sort_unstable();
+    assert_eq!(credited, good, "exactly once each");
+    idle(&host).await;
 }

@@ -70,6 +70,7 @@ impl Caution {
                 "{} hosts died while they ran this record alone",
                 marked.deaths
             ),
+            server: None,
             sqlstate: None,
             attempts: marked.deaths,
         })

@@ -1,7 +1,12 @@
 //! What can go wrong with an attempt at a batch. The verdict on it is decided in one place.
 
+mod refusal;
+
 use crate::limits::Limit;
 use crate::sqlstate::{SqlClass, classify};
+
+pub(crate) use refusal::condition;
+pub use refusal::{Named, ServerWords};
 
 /// Why an attempt did not commit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,15 +23,17 @@ pub enum Failure {
         /// The driver's words.
         message: String,
     },
-    /// The server refused a statement, on a connection that lives.
-    #[error("{message} (SQLSTATE {sqlstate})")]
+    /// The server refused a statement, on a connection that lives. Displayed, it is a line that holds no values.
+    #[error("{}", refusal::line(.sqlstate, .named, .constraint.as_deref(), .message))]
     Sql {
         /// The SQLSTATE.
         sqlstate: String,
-        /// The server's message, without its DETAIL (which carries values of rows).
-        message: String,
+        /// The server's message, without its DETAIL.
+        message: ServerWords,
         /// The constraint named by the server.
         constraint: Option<String>,
+        /// What else it named.
+        named: Named,
     },
     /// A staged statement touched another number of rows than its guest expected.
     #[error("a staged statement touched {actual} rows; {expected} were expected")]
@@ -46,6 +53,12 @@ pub enum Failure {
     #[error("{message}")]
     StatementRefused {
         /// The reason and the place.
+        message: String,
+    },
+    /// The role that a guest's statements are to run under cannot be taken.
+    #[error("{message}")]
+    RoleRefused {
+        /// The role, the login and the remedy.
         message: String,
     },
     /// The handler asked for a retry.
@@ -73,6 +86,12 @@ pub enum Failure {
     /// The guest ran into a limit.
     #[error("the guest ran into a limit: {}", .0.code())]
     Limit(Limit),
+    /// The record's tenant cannot run, and the configuration has its partition wait for it.
+    #[error("{message}")]
+    NoTenant {
+        /// Which, why, and the remedy.
+        message: String,
+    },
     /// The transaction is not the one that was begun: the guest ended it.
     #[error("the guest left its transaction: {message}")]
     Escape {

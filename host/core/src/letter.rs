@@ -8,8 +8,10 @@ pub use self::headers::{
     ID, LetterFacts, MAX_HEADER_MESSAGE_BYTES, MAX_TRACE_BYTES, PREFIX, Profile, headers,
 };
 use crate::claim::BadEventId;
+use crate::failure::{ServerWords, condition};
 use crate::limits::Limit;
 use crate::record::{Record, TopicPartition};
+use crate::tenant::NotRunning;
 use crate::ttl::BadTtl;
 
 /// The code of a letter that stands for a gap: records that an operator had skipped. It holds no record, only the first
@@ -21,8 +23,10 @@ pub const SKIPPED: &str = "skipped";
 pub struct Cause {
     /// A short code, such as `bad-event-id`, `trap` or the handler's own.
     pub code: String,
-    /// What happened, in words.
+    /// What happened, in words that anybody may read. A guest's own words are the guest's to choose.
     pub message: String,
+    /// What the server said, for the dead letter's row alone.
+    pub server: Option<ServerWords>,
     /// The SQLSTATE, where the database spoke.
     pub sqlstate: Option<String>,
     /// How often the record was tried.
@@ -30,6 +34,40 @@ pub struct Cause {
 }
 
 impl Cause {
+    /// Whether the record was only put aside because its tenant could not run: its handler has not seen it.
+    pub fn is_of_absence(&self) -> bool {
+        NotRunning::CODES.contains(&self.code.as_str())
+    }
+
+    /// The text that a letter's row holds: the message, and below it what the server said.
+    pub fn text(&self) -> String {
+        match &self.server {
+            Some(words) if !words.as_str().is_empty() => {
+                format!("{}\n{}", self.message, words.as_str())
+            }
+            _ => self.message.clone(),
+        }
+    }
+
+    /// A cause from a letter's row. What cannot be ours is the server's: letters of before the two were told apart.
+    pub fn from_row(code: String, text: String, sqlstate: Option<String>, attempts: u32) -> Self {
+        let (message, server) = match sqlstate.as_deref().map(condition) {
+            None => (text, None),
+            Some(condition) if !text.starts_with(&condition) => (condition, Some(text.into())),
+            Some(_) => match text.split_once('\n') {
+                Some((message, words)) => (message.to_owned(), Some(words.into())),
+                None => (text, None),
+            },
+        };
+        Self {
+            code,
+            message,
+            server,
+            sqlstate,
+            attempts,
+        }
+    }
+
     /// Whether the record's guest trapped or ran into a limit that ends its instance.
     pub fn is_trap(&self) -> bool {
         let mut ends = Limit::ALL.iter().filter(|limit| limit.is_of_instance());
@@ -49,6 +87,10 @@ pub struct Letter {
     pub scope: String,
     /// The event's id, where the record has a good one.
     pub event_id: Option<String>,
+    /// The tenant, where there are tenants and the record names one.
+    pub tenant: Option<String>,
+    /// The module that it was meant for, sha256 of its bytes.
+    pub module_digest: Option<[u8; 32]>,
     /// Why it was rejected.
     pub cause: Cause,
 }
@@ -71,6 +113,7 @@ fn untried(code: &str, error: &dyn std::error::Error) -> Cause {
     Cause {
         code: code.to_owned(),
         message: error.to_string(),
+        server: None,
         sqlstate: None,
         attempts: 0,
     }

@@ -25,6 +25,7 @@ pub mod moment;
 mod nesting;
 pub mod outcome;
 pub mod partition;
+mod place;
 pub mod progress;
 pub mod record;
 pub mod replay;
@@ -33,6 +34,7 @@ pub mod retention;
 pub mod split;
 pub mod sql;
 pub mod sqlstate;
+pub mod tenant;
 #[cfg(test)]
 mod testing;
 pub mod text;

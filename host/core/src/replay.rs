@@ -117,6 +117,7 @@ pub fn took_hosts_down(deaths: i32) -> Cause {
     Cause {
         code: crash::CODE.to_owned(),
         message: format!("{deaths} hosts died while they replayed this record"),
+        server: None,
         sqlstate: None,
         attempts: u32::try_from(deaths).unwrap_or(0),
     }
@@ -127,6 +128,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::failure::Named;
     use crate::limits::Limit;
 
     fn own(failure: Failure) -> Broken {
@@ -141,6 +143,7 @@ mod tests {
             sqlstate: sqlstate.into(),
             message: "m".into(),
             constraint: None,
+            named: Named::default(),
         };
         Broken { offset, failure }
     }

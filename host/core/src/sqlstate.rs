@@ -1,5 +1,9 @@
 //! What a SQLSTATE says about who is to blame.
 
+mod names;
+
+pub use names::name;
+
 /// The kind of a server error, from its SQLSTATE alone. The verdict weighs it with other facts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SqlClass {

@@ -97,6 +97,9 @@ fn of_record(failure: &Failure, facts: Facts) -> Verdict {
         | Failure::BadParameter { .. }
         | Failure::StatementRefused { .. }
         | Failure::Reject { .. } => Verdict::Permanent(cause(failure, facts)),
+        // Rights are read anew each time: no other connection is needed to see a GRANT.
+        Failure::RoleRefused { .. } => Verdict::Stop(message(failure)),
+        Failure::NoTenant { message } => Verdict::Stop(message.clone()),
         Failure::Retry { after_ms, .. } => Verdict::Transient {
             after: after_ms.map(|ms| Duration::from_millis(ms.into())),
         },

@@ -42,6 +42,8 @@ pub struct LetterRow {
     pub offset: i64,
     /// The event's id, where the record has a good one.
     pub event_id: Option<String>,
+    /// The tenant, where there are tenants.
+    pub tenant: Option<String>,
     /// The cause's code.
     pub code: String,
     /// The cause in words.
@@ -115,6 +117,8 @@ pub struct LetterDetail {
     pub closed_at: Option<String>,
     /// The event's scope.
     pub scope: String,
+    /// What the server said, which may hold values of rows.
+    pub server_message: Option<String>,
     /// The record's timestamp, milliseconds since 1970 UTC.
     pub timestamp_ms: Option<i64>,
     /// The record's key.
@@ -139,9 +143,11 @@ impl Fields for LetterDetail {
             ("timestamp", opt(self.timestamp_ms)),
             ("event id", opt(letter.event_id.as_ref())),
             ("scope", self.scope.clone()),
+            ("tenant", opt(letter.tenant.as_ref())),
             ("code", letter.code.clone()),
             ("sqlstate", opt(letter.sqlstate.as_ref())),
             ("message", letter.message.clone()),
+            ("server said", opt(self.server_message.as_ref())),
             ("attempts", letter.attempts.to_string()),
             ("replay round", letter.replay_round.to_string()),
             ("state", letter.state.clone()),

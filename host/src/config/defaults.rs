@@ -118,5 +118,16 @@ pub const TOPIC_NAME_BYTES: usize = 249;
 /// The longest group name, in bytes.
 pub const GROUP_NAME_BYTES: usize = 255;
 
+/// Where guests' statements look for names without a schema.
+pub const SEARCH_PATH: &str = "public";
+
 /// The most bytes of a role's name: PostgreSQL cuts longer ones.
 pub const ROLE_NAME_BYTES: usize = 63;
+
+/// Where there are tenants: the longest wait between two tries, and how long a record is tried.
+pub const TENANTS_RETRY_MAX: Duration = Duration::from_secs(5);
+/// See [`TENANTS_RETRY_MAX`].
+pub const TENANTS_RETRY_ELAPSED: Duration = Duration::from_secs(10);
+
+/// The most tenants that one file may define for a consumer.
+pub const TENANTS_BOUND: usize = 10_000;

@@ -8,7 +8,7 @@ use tidegate_core::limits::GuestLimits;
 use super::names;
 use super::problems::Place;
 use super::section::Section;
-use super::{GuestConfig, InstancePer, defaults, secrets};
+use super::{GuestConfig, InstancePer, defaults, secrets, sql};
 
 const INSTANCES: [(&str, InstancePer); 2] = [
     ("batch", InstancePer::Batch),
@@ -17,13 +17,38 @@ const INSTANCES: [(&str, InstancePer); 2] = [
 
 /// A consumer's guests, and the place of `limits.cpu`.
 pub(super) fn read(section: &Section<'_>, base: &Path) -> (GuestConfig, Place) {
-    let (limits, cpu_at) = limits(section.child("limits"));
+    let (limits, cpu_at) = limits(section.child("limits"), &GuestLimits::default());
+    section.missing(
+        "handler",
+        r#"write for example handler = "handlers/credit.wasm""#,
+    );
     let guest = GuestConfig {
-        handler: names::handler(section, base),
+        handler: names::handler(section, base).unwrap_or_default(),
         role: names::role(section),
         limits,
         instance: section.choice_or("instance", &INSTANCES, InstancePer::Batch),
+        sql: sql::read(section.child("sql")),
         settings: settings(&section.child("settings")),
+    };
+    (guest, cpu_at)
+}
+
+/// A tenant's guests: what is not given is as in `own`, the consumer's. And the place of `limits.cpu`.
+pub(super) fn of_tenant(
+    section: &Section<'_>,
+    base: &Path,
+    own: &GuestConfig,
+) -> (GuestConfig, Place) {
+    let (limits, cpu_at) = limits(section.child("limits"), &own.limits);
+    let mut merged = own.settings.clone();
+    merged.extend(settings(&section.child("settings")));
+    let guest = GuestConfig {
+        handler: names::handler(section, base).unwrap_or_else(|| own.handler.clone()),
+        role: names::role(section).or_else(|| own.role.clone()),
+        limits,
+        instance: section.choice_or("instance", &INSTANCES, own.instance),
+        sql: own.sql.clone(),
+        settings: merged,
     };
     (guest, cpu_at)
 }
@@ -37,8 +62,7 @@ fn settings(settings: &Section<'_>) -> BTreeMap<String, String> {
 }
 
 /// `limits`, and the place of `cpu`.
-fn limits(limits: Section<'_>) -> (GuestLimits, Place) {
-    let default = GuestLimits::default();
+fn limits(limits: Section<'_>, default: &GuestLimits) -> (GuestLimits, Place) {
     let time = defaults::TIME_LEAST..=defaults::TIME_MOST;
     let small = |key, default: u32, range| {
         let default = usize::try_from(default).unwrap_or(usize::MAX);

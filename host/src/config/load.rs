@@ -10,7 +10,7 @@ use super::overlay::Environment;
 use super::problems::{ConfigErrors, Problems};
 use super::section::Section;
 use super::tree::{Table, Value, parse};
-use super::{Config, KafkaConfig, PostgresConfig, consumer, defaults, rules, secrets};
+use super::{Config, KafkaConfig, PostgresConfig, consumer, defaults, names, rules, secrets};
 
 /// Looks through `[kafka.librdkafka]`: names that are refused, each with the reason.
 pub type CheckOptions = fn(&BTreeMap<String, String>) -> Vec<(String, String)>;
@@ -27,12 +27,22 @@ pub fn load(
     env: impl IntoIterator<Item = (OsString, OsString)>,
     check: CheckOptions,
 ) -> Result<Config, ConfigErrors> {
-    let problems = Problems::default();
     let text = std::fs::read_to_string(path).map_err(|error| {
         let text = format!("cannot be read: {error}; name another file with --config");
         ConfigErrors::unreadable(path, text)
     })?;
-    let config = read(&text, path, Environment::new(env), check, &problems);
+    checked(&text, path, Environment::new(env), check)
+}
+
+/// Reads the file's text: a configuration, or everything that is wrong with it.
+pub(super) fn checked(
+    text: &str,
+    path: &Path,
+    env: Environment,
+    check: CheckOptions,
+) -> Result<Config, ConfigErrors> {
+    let problems = Problems::default();
+    let config = read(text, path, env, check, &problems);
     let warnings = problems.finish(path)?;
     Ok(Config { warnings, ..config })
 }
@@ -178,6 +188,7 @@ fn postgres(postgres: &Section<'_>, base: &Path) -> PostgresConfig {
             defaults::IDLE_IN_TRANSACTION_TIMEOUT,
             wait.clone(),
         ),
+        search_path: names::search_path(postgres),
         prune_interval: postgres.duration("prune_interval", defaults::PRUNE_INTERVAL, wait),
     };
     rules::locks(postgres, &config);

@@ -155,10 +155,22 @@ impl Problems {
 fn push(list: &RefCell<Vec<Problem>>, at: &Place, text: String) {
     let problem = Problem {
         at: at.clone(),
-        text,
+        text: one_line(text),
     };
     let mut list = list.borrow_mut();
     if !list.contains(&problem) {
         list.push(problem);
     }
+}
+
+/// A quoted key may hold line ends and codes that move a terminal's cursor: they are shown as they would be written.
+fn one_line(text: String) -> String {
+    if !text.contains(char::is_control) {
+        return text;
+    }
+    let shown = |c: char| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    text.chars().map(shown).collect()
 }

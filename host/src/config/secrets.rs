@@ -1,6 +1,8 @@
 //! Secrets and pass-through options, and files that hold them. No error repeats a value.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use super::postgres_url::{self, PostgresUrl, Roots, Verify};
@@ -84,7 +86,7 @@ fn readable(postgres: &Section<'_>, key: &str, url: &PostgresUrl) {
     ];
     for (name, file) in files {
         if let Some(file) = file
-            && let Err(error) = std::fs::File::open(file)
+            && let Err(error) = File::open(file)
         {
             let file = file.display();
             postgres.error(key, format!("{name}: {file} cannot be read: {error}"));
@@ -194,13 +196,13 @@ const SECRET_BYTES: u64 = 64 << 10;
 fn read_secret(base: &Path, file: &str) -> Result<String, String> {
     let path = base.join(file);
     let shown = path.display();
-    let size = std::fs::metadata(&path).map(|data| data.len());
-    if size.is_ok_and(|size| size > SECRET_BYTES) {
-        return Err(format!(
+    let mut text = String::new();
+    // A device says that it is empty, and is endless: only reading finds out.
+    let read = File::open(&path).and_then(|f| f.take(SECRET_BYTES + 1).read_to_string(&mut text));
+    match read.map(|_| text) {
+        Ok(text) if text.len() as u64 > SECRET_BYTES => Err(format!(
             "{shown} is too large for a secret; at most {SECRET_BYTES} bytes"
-        ));
-    }
-    match std::fs::read_to_string(&path) {
+        )),
         Ok(text) if text.trim().is_empty() => Err(format!("{shown} is empty")),
         Ok(text) => Ok(text.trim_end_matches(['\r', '\n']).to_owned()),
         Err(error) => Err(format!("{shown} cannot be read: {error}")),

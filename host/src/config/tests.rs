@@ -276,6 +276,7 @@ fn what_is_shown_is_every_key_and_means_the_same() {
         "password_file",
         "ttl_from",
         "max_attempts",
+        "role",
         "librdkafka",
         "settings",
     ];
@@ -502,6 +503,7 @@ fn dead_letters_have_a_profile_a_retention_and_a_bound_of_rounds() {
     let day = Duration::from_secs(86_400);
     let default = of("");
     assert_eq!((default.keep_closed, default.max_replays), (30 * day, 5));
+    assert!(default.full_messages && !of("messages = \"codes\"").full_messages);
     let given = of("headers = \"spring\"\nkeep_closed = \"1d\"\nmax_replays = 2");
     assert_eq!(given.headers, Profile::Spring);
     assert_eq!((given.keep_closed, given.max_replays), (day, 2));

@@ -1,6 +1,6 @@
 //! What goes wrong with PostgreSQL, in words that hold neither passwords nor values of rows.
 
-use tidegate_core::failure::Failure;
+use tidegate_core::failure::{Failure, Named};
 use tidegate_core::text::bounded;
 
 use super::refused::Refused;
@@ -27,13 +27,16 @@ pub enum InboxError {
     #[error("PostgreSQL cannot be used: {0}")]
     Unreachable(String),
     /// The server refused a statement.
-    #[error("PostgreSQL refused: {message} (SQLSTATE {sqlstate})")]
+    #[error("PostgreSQL refused: {message}")]
     Refused {
         /// The SQLSTATE.
         sqlstate: String,
-        /// The server's message, without its DETAIL.
+        /// What it refused, in a line that holds no values.
         message: String,
     },
+    /// There is no such login.
+    #[error("there is no role {0:?} on the server: name the login that the host runs under")]
+    NoSuchLogin(String),
     /// The schema has not been created, or is older than this binary.
     #[error("the schema \"tidegate\" in {0} is not migrated: run `tidegate migrate`")]
     NotMigrated(String),
@@ -62,9 +65,10 @@ pub enum InboxError {
 impl From<Failure> for InboxError {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Sql {
-                sqlstate, message, ..
-            } => InboxError::Refused { sqlstate, message },
+            Failure::Sql { ref sqlstate, .. } => InboxError::Refused {
+                sqlstate: sqlstate.clone(),
+                message: failure.to_string(),
+            },
             Failure::Unreachable { message } | Failure::CommitUnknown { message } => {
                 InboxError::Unreachable(message)
             }
@@ -78,8 +82,9 @@ impl From<InboxError> for Failure {
         match error {
             InboxError::Refused { sqlstate, message } => Failure::Sql {
                 sqlstate,
-                message,
+                message: message.into(),
                 constraint: None,
+                named: Named::default(),
             },
             InboxError::Unreachable(message) => Failure::Unreachable { message },
             other => Failure::Unreachable {
@@ -104,11 +109,11 @@ pub(crate) fn failure_of(error: &tokio_postgres::Error) -> Failure {
 /// a stale plan: the primary, or this server's promotion, is to be waited for.
 pub(crate) fn no_standby(failure: Failure) -> Failure {
     match failure {
-        Failure::Sql {
-            sqlstate, message, ..
-        } if matches!(sqlstate.as_str(), "0A000" | "25006") => unreachable(format!(
-            "the server takes no writes now, as a standby does: {message} (SQLSTATE {sqlstate})"
-        )),
+        Failure::Sql { ref sqlstate, .. } if matches!(sqlstate.as_str(), "0A000" | "25006") => {
+            unreachable(format!(
+                "the server takes no writes now, as a standby does: {failure}"
+            ))
+        }
         failure => failure,
     }
 }
@@ -147,6 +152,7 @@ mod tests {
             sqlstate: sqlstate.into(),
             message: "cannot set transaction read-write mode during recovery".into(),
             constraint: None,
+            named: Named::default(),
         };
         for sqlstate in ["0A000", "25006"] {
             assert!(matches!(

@@ -1,6 +1,6 @@
 //! The server's refusal, in the protocol's fields.
 
-use tidegate_core::failure::Failure;
+use tidegate_core::failure::{Failure, Named, ServerWords};
 use tidegate_core::text::bounded;
 use tokio_postgres::error::{DbError, Severity};
 
@@ -14,9 +14,11 @@ pub(crate) struct Refused {
     /// The SQLSTATE.
     pub(crate) sqlstate: String,
     /// The message, bounded.
-    pub(crate) message: String,
+    pub(crate) message: ServerWords,
     /// The constraint that was violated.
     pub(crate) constraint: Option<String>,
+    /// What else was named.
+    pub(crate) named: Named,
 }
 
 impl Refused {
@@ -32,7 +34,12 @@ impl Refused {
                 b'V' => severity = Some(text.into_owned()),
                 b'S' => severity = severity.or_else(|| Some(text.into_owned())),
                 b'C' => refused.sqlstate = text.into_owned(),
-                b'M' => refused.message = bounded(&text, MESSAGE_BYTES),
+                b'M' => refused.message = bounded(&text, MESSAGE_BYTES).into(),
+                b's' => refused.named.schema = Some(text.into_owned()),
+                b't' => refused.named.table = Some(text.into_owned()),
+                b'c' => refused.named.column = Some(text.into_owned()),
+                b'd' => refused.named.data_type = Some(text.into_owned()),
+                b'W' => refused.named.inside = true,
                 b'n' => refused.constraint = Some(text.into_owned()),
                 _ => {}
             }
@@ -52,8 +59,15 @@ impl From<&DbError> for Refused {
         Self {
             fatal,
             sqlstate: error.code().code().to_owned(),
-            message: bounded(error.message(), MESSAGE_BYTES),
+            message: bounded(error.message(), MESSAGE_BYTES).into(),
             constraint: error.constraint().map(str::to_owned),
+            named: Named {
+                schema: error.schema().map(str::to_owned),
+                table: error.table().map(str::to_owned),
+                column: error.column().map(str::to_owned),
+                data_type: error.datatype().map(str::to_owned),
+                inside: error.where_().is_some(),
+            },
         }
     }
 }
@@ -66,13 +80,16 @@ impl From<Refused> for Failure {
             sqlstate,
             message,
             constraint,
+            named,
         } = refused;
         match fatal {
-            true => unreachable(format!("{message} (SQLSTATE {sqlstate})")),
+            // The session's end is the server's own to tell: no statement can raise it.
+            true => unreachable(format!("{} (SQLSTATE {sqlstate})", message.as_str())),
             false => Failure::Sql {
                 sqlstate,
                 message,
                 constraint,
+                named,
             },
         }
     }
@@ -84,18 +101,25 @@ mod tests {
 
     #[test]
     fn the_severity_in_english_counts_and_detail_is_left_out() {
-        let fields = b"SFEHLER\0VERROR\0C23505\0Mdoppelt\0DKey (id)=(4711) exists\0nt_pkey\0\0";
+        let fields = b"SFEHLER\0VERROR\0C23505\0Mdoppelt\0DKey (id)=(4711) exists\0spublic\0tt\0cid\0dint4\0Win f()\0nt_pkey\0\0";
         let refused = Refused::parse(fields);
         let expected = Refused {
             fatal: false,
             sqlstate: "23505".into(),
             message: "doppelt".into(),
             constraint: Some("t_pkey".into()),
+            named: Named {
+                schema: Some("public".into()),
+                table: Some("t".into()),
+                column: Some("id".into()),
+                data_type: Some("int4".into()),
+                inside: true,
+            },
         };
         assert_eq!(refused, expected);
         assert!(Refused::parse(b"SPANIK\0VPANIC\0C57P02\0Mx\0\0").fatal);
         assert!(Refused::parse(b"SFATAL\0C57P01\0Mx\0\0").fatal);
         assert_eq!(Refused::parse(b""), Refused::default());
-        assert_eq!(Refused::parse(b"Mno end").message, "no end");
+        assert_eq!(Refused::parse(b"Mno end").message, "no end".into());
     }
 }

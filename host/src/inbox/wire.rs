@@ -24,7 +24,7 @@ pub(crate) use dial::{Address, Socket, addresses, is_consistent};
 pub(crate) use inbound::Answer;
 pub(crate) use pipeline::Pipeline;
 
-use inbound::{Asked, Inbound};
+pub(super) use inbound::{Asked, Inbound};
 use outbound::Outbound;
 
 /// Bytes read at once.

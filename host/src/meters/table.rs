@@ -90,6 +90,15 @@ metrics! {
     DEAD_LETTERS: Kind::Counter, "tidegate_dead_letters_total", ["consumer", "topic", "code"],
         "Dead letters written, by code; beyond 64 codes of handlers a consumer the code is other",
         "once a letter has been written";
+    TENANT_RECORDS: Kind::Counter, "tidegate_tenant_records_total", ["consumer", "tenant", "outcome"],
+        "Records committed, by tenant and outcome (done, skipped, rejected, duplicate); beyond 200 tenants a consumer the tenant is other",
+        "once a tenant's record has been committed";
+    TENANT_CPU: Kind::Counter, "tidegate_tenant_guest_cpu_microseconds_total", ["consumer", "tenant"],
+        "CPU time of a tenant's guests, bounded in number as the records",
+        "once a tenant's guest has ended";
+    TENANTS: Kind::Gauge, "tidegate_tenants", ["consumer", "state"],
+        "Tenants by state (running, disabled, braked, unavailable)",
+        "for a consumer with tenants";
     REPLAYS: Kind::Counter, "tidegate_replays_total", ["consumer", "result"],
         "Dead letters replayed, by result", "once one has been replayed";
     RETRIES: Kind::Counter, "tidegate_retries_total", ["consumer", "verdict"],

@@ -10,6 +10,7 @@ fn cause(message: &str) -> Cause {
     Cause {
         code: "sql-23505".into(),
         message: message.into(),
+        server: Some("Ada's words".into()),
         sqlstate: Some("23505".into()),
         attempts: 2,
     }
@@ -250,5 +251,48 @@ proptest! {
                 prop_assert!(!text || std::str::from_utf8(&value).is_ok());
             }
         }
+    }
+}
+
+#[test]
+fn a_row_keeps_what_the_server_said_apart() {
+    let told = Cause {
+        message: "unique_violation (SQLSTATE 23505), table `t`".into(),
+        ..cause("")
+    };
+    let again = |cause: &Cause| {
+        let (code, sqlstate) = (cause.code.clone(), cause.sqlstate.clone());
+        Cause::from_row(code, cause.text(), sqlstate, cause.attempts)
+    };
+    assert_eq!(again(&told), told);
+    let codes = Cause {
+        server: None,
+        ..told.clone()
+    };
+    assert_eq!(again(&codes), codes);
+    let guests = Cause {
+        sqlstate: None,
+        ..Cause {
+            message: "two\nlines".into(),
+            ..codes
+        }
+    };
+    assert_eq!(again(&guests), guests);
+    // A row of before: all of it is the server's.
+    let old = Cause::from_row("sql-23505".into(), "Ada".into(), Some("23505".into()), 2);
+    assert_eq!(old.message, "unique_violation (SQLSTATE 23505)");
+    assert_eq!(old.server, Some("Ada".into()));
+}
+
+#[test]
+fn what_the_server_said_is_in_no_header() {
+    let (record, cause) = (record(), cause("words"));
+    for profile in [Profile::Tidegate, Profile::Spring, Profile::Connect] {
+        let made = headers(profile, &facts(&record, &cause));
+        let told = made.iter().filter_map(|header| header.value.as_deref());
+        assert!(
+            told.flat_map(|value| value.windows(3))
+                .all(|part| part != b"Ada")
+        );
     }
 }

@@ -4,6 +4,7 @@ use super::Facts;
 use crate::failure::Failure;
 use crate::letter::{Cause, TRAP};
 use crate::sqlstate::{SqlClass, classify};
+use crate::tenant::NotRunning;
 use crate::text::bounded;
 
 /// The most bytes of a cause's message.
@@ -24,6 +25,10 @@ pub fn cause(failure: &Failure, facts: Facts) -> Cause {
     Cause {
         code: code(failure),
         message: message(failure),
+        server: match failure {
+            Failure::Sql { message, .. } => Some(message.clone()),
+            _ => None,
+        },
         sqlstate: match failure {
             Failure::Sql { sqlstate, .. } => Some(bounded(sqlstate, 5)),
             Failure::Unreachable { .. }
@@ -31,10 +36,12 @@ pub fn cause(failure: &Failure, facts: Facts) -> Cause {
             | Failure::UnexpectedRowCount { .. }
             | Failure::BadParameter { .. }
             | Failure::StatementRefused { .. }
+            | Failure::RoleRefused { .. }
             | Failure::Retry { .. }
             | Failure::Reject { .. }
             | Failure::Trap { .. }
             | Failure::Limit(_)
+            | Failure::NoTenant { .. }
             | Failure::Escape { .. } => None,
         },
         attempts: facts.attempts,
@@ -54,10 +61,12 @@ fn code(failure: &Failure) -> String {
         Failure::UnexpectedRowCount { .. } => "unexpected-row-count".to_owned(),
         Failure::BadParameter { .. } => "bad-parameter".to_owned(),
         Failure::StatementRefused { .. } => "sql-refused".to_owned(),
+        Failure::RoleRefused { .. } => "role-refused".to_owned(),
         Failure::Retry { .. } => "retry".to_owned(),
         Failure::Reject { code, .. } => handlers_code(code),
         Failure::Trap { .. } => TRAP.to_owned(),
         Failure::Limit(limit) => limit.code().to_owned(),
+        Failure::NoTenant { .. } => NotRunning::Unknown.code().to_owned(),
         Failure::Escape { .. } => "escape".to_owned(),
     }
 }
@@ -75,25 +84,20 @@ fn handlers_code(code: &str) -> String {
 
 pub(super) fn message(failure: &Failure) -> String {
     let text = match failure {
-        Failure::Sql {
-            message,
-            constraint: Some(constraint),
-            ..
-        } if !message.contains(constraint.as_str()) => {
-            format!("{message} (constraint `{constraint}`)")
-        }
+        Failure::Sql { .. } => failure.to_string(),
         Failure::UnexpectedRowCount { expected, actual } => {
             format!("a staged statement touched {actual} rows; {expected} were expected")
         }
         Failure::Limit(limit) => limit.words().to_owned(),
         Failure::Unreachable { message }
         | Failure::CommitUnknown { message }
-        | Failure::Sql { message, .. }
         | Failure::BadParameter { message }
         | Failure::StatementRefused { message }
+        | Failure::RoleRefused { message }
         | Failure::Retry { message, .. }
         | Failure::Reject { message, .. }
         | Failure::Trap { message }
+        | Failure::NoTenant { message }
         | Failure::Escape { message } => return bounded(message, MAX_MESSAGE_BYTES),
     };
     bounded(&text, MAX_MESSAGE_BYTES)

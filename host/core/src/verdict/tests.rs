@@ -3,12 +3,14 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::failure::Named;
 
 fn sql(sqlstate: &str) -> Failure {
     Failure::Sql {
         sqlstate: sqlstate.to_owned(),
-        message: "no".to_owned(),
+        message: "no".into(),
         constraint: None,
+        named: Named::default(),
     }
 }
 
@@ -217,17 +219,53 @@ fn statements_that_do_not_fit() {
 }
 
 #[test]
-fn a_constraint_is_named_once() {
-    let of = |message: &str| {
-        let failure = Failure::Sql {
-            sqlstate: "23505".to_owned(),
-            message: message.to_owned(),
-            constraint: Some("pk".to_owned()),
-        };
-        cause(&failure, Facts::default()).message
+fn a_role_that_cannot_be_taken_stops_whoever_met_it() {
+    let message = "GRANT".to_owned();
+    let refused = Failure::RoleRefused {
+        message: message.clone(),
     };
-    assert_eq!(of("twice"), "twice (constraint `pk`)");
-    assert_eq!(of("violates \"pk\""), "violates \"pk\"");
+    for fresh in [false, true] {
+        let verdict = on(&refused, 1, fresh, true);
+        assert_eq!(verdict, Verdict::Stop(message.clone()));
+    }
+}
+
+#[test]
+fn a_refusals_line_holds_names_and_no_values() {
+    let named = Named {
+        schema: Some("public".to_owned()),
+        table: Some("users".to_owned()),
+        column: Some("e\nmail".to_owned()),
+        ..Named::default()
+    };
+    let of = |sqlstate: &str, inside| {
+        let failure = Failure::Sql {
+            sqlstate: sqlstate.to_owned(),
+            message: "relation \"ada\"\nis none".into(),
+            constraint: Some("pk".to_owned()),
+            named: Named {
+                inside,
+                ..named.clone()
+            },
+        };
+        assert!(!format!("{failure:?}").contains("ada"));
+        cause(&failure, Facts::default())
+    };
+    let names = "table `public.users`, column `e mail`, constraint `pk`";
+    let broken = of("23505", false);
+    assert_eq!(
+        broken.message,
+        format!("unique_violation (SQLSTATE 23505), {names}")
+    );
+    assert_eq!(
+        broken.text(),
+        format!("{}\nrelation \"ada\"\nis none", broken.message)
+    );
+    // The server itself speaks of names alone; a function may say what it likes with the same code.
+    let absent = format!("undefined_table (SQLSTATE 42P01), {names}");
+    let plain = of("42P01", false).message;
+    assert_eq!(plain, format!("{absent}: relation \"ada\" is none"));
+    assert_eq!(of("42P01", true).message, absent);
 }
 
 proptest! {
@@ -236,7 +274,7 @@ proptest! {
         for failure in [
             reject(&code),
             Failure::Reject { code: code.clone(), message: message.clone() },
-            Failure::Sql { sqlstate: state.clone(), message: message.clone(), constraint: Some(code.clone()) },
+            Failure::Sql { sqlstate: state.clone(), message: message.as_str().into(), constraint: Some(code.clone()), named: Named::default() },
             Failure::Trap { message: message.clone() },
         ] {
             let cause = cause(&failure, Facts::default());

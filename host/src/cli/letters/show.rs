@@ -50,6 +50,7 @@ fn row(config: &Config, stored: &StoredLetter) -> LetterRow {
         partition: record.source.partition,
         offset: record.offset,
         event_id: stored.letter.event_id.clone(),
+        tenant: stored.letter.tenant.clone(),
         code: cause.code.clone(),
         message: cause.message.clone(),
         sqlstate: cause.sqlstate.clone(),
@@ -59,7 +60,7 @@ fn row(config: &Config, stored: &StoredLetter) -> LetterRow {
         created_at: stored.created_at.clone(),
         published_at: stored.published_at.clone(),
         unpublishable: stored.unpublishable.clone(),
-        module_digest: stored.module_digest.as_ref().map(hex::encode),
+        module_digest: stored.letter.module_digest.as_ref().map(hex::encode),
     }
 }
 
@@ -73,6 +74,7 @@ fn detail(config: &Config, stored: StoredLetter) -> LetterDetail {
         cluster_id: stored.cluster_id,
         former_ids: stored.former_ids,
         scope: stored.letter.scope,
+        server_message: stored.letter.cause.server.map(|w| w.as_str().to_owned()),
         closed_at: stored.closed_at,
         timestamp_ms: record.timestamp.millis(),
         key: foreign(record.key),

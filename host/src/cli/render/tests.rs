@@ -21,6 +21,7 @@ fn letter() -> LetterRow {
         created_at: "2026-01-01T00:00:00Z".into(),
         published_at: None,
         module_digest: None,
+        tenant: None,
     }
 }
 
@@ -66,6 +67,7 @@ fn a_letter_shows_its_record_byte_for_byte() {
         former_ids: Vec::new(),
         closed_at: None,
         scope: String::new(),
+        server_message: None,
         timestamp_ms: Some(5),
         key: None,
         value: Some(Foreign(vec![0xff])),

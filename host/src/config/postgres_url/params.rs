@@ -15,6 +15,7 @@ impl Params {
     /// None where it cannot be read, or could be read in two ways: an unencoded `@`, `/` or `?` of a password would
     /// let a part of it pass for a host or a database, which messages name.
     pub(super) fn split(text: &str) -> Option<Self> {
+        let text = text.trim_start();
         let schemes = ["postgresql://", "postgres://"];
         let Some(rest) = schemes.iter().find_map(|scheme| text.strip_prefix(scheme)) else {
             return Some(Self::Text(pairs(text)?));
@@ -90,7 +91,8 @@ fn pairs(text: &str) -> Option<Vec<(String, String)>> {
     while !rest.is_empty() {
         let (name, after) = rest.split_once('=')?;
         let name = name.trim_end();
-        if name.is_empty() || name.contains(char::is_whitespace) {
+        // A name such as `postgresql://…` would make the pairs that are left a URL, and one with a password.
+        if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
             return None;
         }
         let (value, after) = value(after.trim_start())?;

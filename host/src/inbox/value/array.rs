@@ -24,6 +24,9 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
+/// The most dimensions that PostgreSQL gives an array.
+const DIMENSIONS: i32 = 6;
+
 /// An array as it arrives: its dimensions (length, lower bound) and its elements.
 struct Wire<'a> {
     dimensions: Vec<(i32, i32)>,
@@ -34,6 +37,9 @@ impl<'a> Wire<'a> {
     fn read(raw: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(raw);
         let count = reader.i32()?;
+        if !(0..=DIMENSIONS).contains(&count) {
+            return Err(Malformed);
+        }
         let (_flags, _element_type) = (reader.i32()?, reader.i32()?);
         let dimensions = (0..count)
             .map(|_| Ok((reader.i32()?, reader.i32()?)))
@@ -41,6 +47,10 @@ impl<'a> Wire<'a> {
         let mut elements = Vec::new();
         while !reader.is_empty() {
             elements.push(reader.sized()?);
+        }
+        // Lengths that promise more than there is would be written out, element by element.
+        if promised(&dimensions) != Some(elements.len()) {
+            return Err(Malformed);
         }
         Ok(Self {
             dimensions,
@@ -76,6 +86,17 @@ impl<'a> Wire<'a> {
         };
         push_level(&mut out, &self.dimensions, &mut next)?;
         Ok(out)
+    }
+}
+
+/// How many elements the dimensions speak of; none where a length is no length.
+fn promised(dimensions: &[(i32, i32)]) -> Option<usize> {
+    let mut lengths = dimensions
+        .iter()
+        .map(|(length, _)| usize::try_from(*length).ok().filter(|length| *length > 0));
+    match dimensions {
+        [] => Some(0),
+        _ => lengths.try_fold(1, |all, length| usize::checked_mul(all, length?)),
     }
 }
 
@@ -160,5 +181,25 @@ mod tests {
             }
         );
         assert!(ints(&raw[..30], String::new()).is_err());
+    }
+
+    #[test]
+    fn lengths_that_promise_more_than_there_is_are_refused() {
+        let array = |numbers: &[i32]| numbers.iter().flat_map(|n| n.to_be_bytes()).collect();
+        for numbers in [
+            &[2, 0, 20, i32::MAX, 1, 0, 1][..],
+            &[1, 0, 20, 2, 2, -1],
+            &[1, 0, 20, -1, 2, -1],
+            &[-1, 0, 20],
+            &[7, 0, 20, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1],
+        ] {
+            let raw: Vec<u8> = array(numbers);
+            assert!(ints(&raw, String::new()).is_err(), "{numbers:?}");
+        }
+        let empty: Vec<u8> = array(&[0, 0, 20]);
+        assert_eq!(
+            ints(&empty, String::new()),
+            Ok(Value::Int64Array(Vec::new()))
+        );
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 
-use tidegate_core::failure::{Broken, Failure};
+use tidegate_core::failure::{Broken, Failure, Named};
 use tidegate_core::sqlstate::DEADLOCK;
 
 use super::*;
@@ -30,8 +30,9 @@ fn several(n: usize, lanes: &Arc<Lanes>, may_begin: &watch::Sender<bool>) -> Vec
 fn deadlocked() -> Attempt {
     let failure = Failure::Sql {
         sqlstate: DEADLOCK.to_owned(),
-        message: String::new(),
+        message: String::new().into(),
         constraint: None,
+        named: Named::default(),
     };
     Attempt::Broken(Broken {
         offset: None,
