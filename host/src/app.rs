@@ -7,13 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use tokio::sync::watch as modules;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use self::watched::Watched;
 use crate::config::{Config, ConsumerConfig, defaults};
-use crate::engine::{Engine, EngineOptions, watch};
+use crate::engine::{Engine, EngineOptions, GuestEnv, watch};
 use crate::inbox::{Inbox, InboxError, KeepRule, PruneRule, Wall};
 use crate::kafka::{self, Publisher, Subscription};
 use crate::meters::{Meters, names};
@@ -24,6 +23,8 @@ use crate::worker::relay::relay;
 use crate::worker::replay::replay;
 use crate::worker::shared::{Db, Host, Parts, Shared};
 use crate::worker::supervisor::supervise;
+use crate::worker::tenant::Modules;
+use crate::worker::tenants::{self, Handlers};
 
 /// The most guest instances alive at once; each reserves address space.
 const MAX_INSTANCES: u32 = 64;
@@ -80,16 +81,18 @@ pub async fn run_until(
     schema(&inbox, options.migrate, &stop).await?;
     let engine = Engine::new(engine_options(&config)).map_err(setup)?;
     // Nobody joins a group before every module is there.
-    let mut handlers = Vec::new();
+    let (mut handlers, mut tenants) = (Vec::new(), Vec::new());
     for consumer in &config.consumers {
-        let handler = watch::open(&engine, &consumer.guest.handler).await;
+        let handler = watch::open(&engine, &consumer.guest.handler, &GuestEnv::of(&consumer.name, &consumer.guest)).await;
         handlers.push(handler.map_err(setup)?);
+        tenants.push(Handlers::open(&engine, consumer).await.map_err(setup)?);
     }
     let mut consumers = Vec::new();
     let (host, stage) = (Host::this(), Stage::default());
-    for (consumer, handler) in config.consumers.iter().zip(&handlers) {
+    for ((consumer, handler), tenants) in config.consumers.iter().zip(&handlers).zip(tenants) {
         let meters = Meters::new(&watched.registry, consumer);
-        let parts = (consumer, handler.changed(), inbox.clone(), engine.clone());
+        let handlers = (handler.changed(), tenants);
+        let parts = (consumer, handlers, inbox.clone(), engine.clone());
         let process = (&host, &stage, meters);
         consumers.push(start(&config, parts, process, (&mut tasks, &stop))?);
     }
@@ -142,11 +145,14 @@ async fn schema(inbox: &Inbox, migrate: bool, stop: &CancellationToken) -> Resul
     }
 }
 
-type Module = modules::Receiver<Arc<crate::engine::Module<Db>>>;
-
 fn start(
     config: &Config,
-    (consumer, modules, inbox, engine): (&ConsumerConfig, Module, Inbox, Engine<Db>),
+    (consumer, (modules, handlers), inbox, engine): (
+        &ConsumerConfig,
+        (Modules, Handlers),
+        Inbox,
+        Engine<Db>,
+    ),
     (host, stage, meters): (&Host, &Stage, Arc<Meters>),
     (tasks, stop): (&mut JoinSet<Result<(), String>>, &CancellationToken),
 ) -> Result<Arc<Shared>, AppError> {
@@ -180,6 +186,7 @@ fn start(
     ));
     tasks.spawn(task(control::keep(shared.clone(), stop.clone())));
     tasks.spawn(task(replay(shared.clone(), stop.clone())));
+    tasks.spawn(task(tenants::keep(shared.clone(), handlers, stop.clone())));
     if let Some(topic) = consumer.dead_letter_topic.clone() {
         let publisher = Publisher::new(&config.kafka).map_err(setup)?;
         tasks.spawn(task(relay(
@@ -193,7 +200,8 @@ fn start(
 
 /// A pool that every consumer's batches fit in, for guests as large as the largest limit.
 fn engine_options(config: &Config) -> EngineOptions {
-    let memory = config.consumers.iter().map(|c| c.guest.limits.memory).max();
+    let guests = config.consumers.iter().flat_map(ConsumerConfig::guests);
+    let memory = guests.map(|guest| guest.limits.memory).max();
     let instances = u32::try_from(config.postgres.max_connections).unwrap_or(u32::MAX);
     EngineOptions {
         cache_dir: config.module_cache.clone(),

@@ -4,12 +4,14 @@ mod check;
 mod config_show;
 mod consumers;
 mod error;
+mod harden;
 mod inbox;
 mod letters;
 mod offsets;
 mod output;
 pub mod render;
 mod run;
+mod tenants;
 pub mod views;
 
 use std::path::PathBuf;
@@ -57,6 +59,8 @@ enum Command {
     Config(config_show::ConfigCommand),
     /// Bring the schema "tidegate" up to date
     Migrate,
+    /// Print the SQL that takes from everybody what no handler needs, and gives the host's login what it needs
+    Harden(harden::HardenArgs),
     /// Run the consumers against a throw-away PostgreSQL and a mock broker
     Dev(DevArgs),
     /// The services of `dev`, until stdin ends
@@ -74,6 +78,9 @@ enum Command {
     /// Positions
     #[command(subcommand)]
     Offsets(offsets::OffsetsCommand),
+    /// Tenants: who they are, and which may run
+    #[command(subcommand)]
+    Tenant(tenants::TenantsCommand),
 }
 
 /// Arguments of `dev`.
@@ -123,12 +130,14 @@ fn execute(cli: Cli) -> Result<(), CliError> {
             Command::Check(args) => check::check(load()?, args).await,
             Command::Config(command) => config_show::execute(&load()?, &command),
             Command::Migrate => run::migrate(load()?).await,
+            Command::Harden(args) => harden::execute(&load()?, args).await,
             Command::Dev(args) => run::dev(&cli.config, args).await,
             Command::DevServices(_) => Ok(()),
             Command::Consumer(command) => consumers::execute(load()?, command).await,
             Command::Dlt(command) => letters::execute(load()?, command).await,
             Command::Inbox(command) => inbox::execute(load()?, command).await,
             Command::Offsets(command) => offsets::execute(load()?, command).await,
+            Command::Tenant(command) => tenants::execute(load()?, command).await,
         }
     });
     // A call into librdkafka that a silent broker keeps waiting must not keep the process.

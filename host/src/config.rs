@@ -15,6 +15,8 @@ mod rules;
 mod secrets;
 mod section;
 mod shown;
+mod sql;
+pub mod tenants;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -37,6 +39,7 @@ use tidegate_core::event_id::IdRule;
 use tidegate_core::letter::{Cause, Profile};
 use tidegate_core::limits::GuestLimits;
 use tidegate_core::resume::Start;
+use tidegate_core::tenant::{Otherwise, TenantName, TenantSource};
 use tidegate_core::ttl::TtlRule;
 
 /// The whole file.
@@ -100,6 +103,8 @@ pub struct PostgresConfig {
     /// the partition from its next owner. A quarter of it bounds how long one batch runs; longer than that and
     /// what any guest may compute.
     pub idle_in_transaction_timeout: Duration,
+    /// `search_path`: the schemas in which guests' statements look for names without one, in this order.
+    pub search_path: Vec<String>,
     /// `prune_interval`: time between two rounds of pruning.
     pub prune_interval: Duration,
 }
@@ -140,11 +145,48 @@ pub struct ConsumerConfig {
     pub dead_letter_topic: Option<String>,
     /// The rest of `[consumer.dead_letter]`.
     pub letters: LetterConfig,
+    /// `[consumer.tenants]` and `[consumer.tenant.NAME]`; none where records have no tenants.
+    pub tenants: Option<TenantsConfig>,
     /// `drain_timeout`: how long a revoked partition's batch may take to end.
     pub drain_timeout: Duration,
+    /// What relative paths are relative to.
+    pub directory: PathBuf,
 }
 
-/// What guests run as and within: a consumer's own.
+impl ConsumerConfig {
+    /// Its guests' configurations: its own, and those of the tenants that the file defines.
+    pub fn guests(&self) -> impl Iterator<Item = &GuestConfig> {
+        let listed = self
+            .tenants
+            .iter()
+            .flat_map(|tenants| tenants.listed.values());
+        std::iter::once(&self.guest).chain(listed.map(|tenant| &tenant.guest))
+    }
+}
+
+/// `[consumer.tenants]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TenantsConfig {
+    /// `from`: where a record names its tenant.
+    pub from: TenantSource,
+    /// `unknown`: what becomes of records of tenants that nobody has defined.
+    pub unknown: Otherwise,
+    /// `disabled`: what becomes of records of tenants that an operator has disabled.
+    pub disabled: Otherwise,
+    /// `[consumer.tenant.NAME]`: those that the file defines. Others are in PostgreSQL.
+    pub listed: BTreeMap<TenantName, TenantConfig>,
+}
+
+/// `[consumer.tenant.NAME]`. What it leaves out is the consumer's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TenantConfig {
+    /// What its guests run as and within.
+    pub guest: GuestConfig,
+    /// `dead_letter_topic`: a topic of its own for its letters.
+    pub dead_letter_topic: Option<String>,
+}
+
+/// What guests run as and within: a consumer's, or one tenant's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestConfig {
     /// `handler`: a file, watched, relative to the configuration file's directory.
@@ -155,6 +197,8 @@ pub struct GuestConfig {
     pub limits: GuestLimits,
     /// `instance`: `batch` or `record`.
     pub instance: InstancePer,
+    /// `[consumer.sql]`: what their statements may be.
+    pub sql: tidegate_wall::Rules,
     /// `[consumer.settings]`: what the guest's `settings.get` reads.
     pub settings: BTreeMap<String, String>,
 }

@@ -18,6 +18,8 @@ mod module;
 mod output;
 mod state;
 mod ticker;
+mod trial;
+mod wasi;
 pub mod watch;
 
 use std::collections::BTreeMap;
@@ -30,9 +32,12 @@ use tidegate_core::sql::GuestSql;
 use tokio::sync::{Mutex, Semaphore};
 use wasmtime::component::{HasSelf, Linker};
 
+use crate::config::GuestConfig;
+
 pub use self::instance::{Event, Instance};
 pub use self::load_error::LoadError;
 pub use self::module::Module;
+pub use self::trial::NoDatabase;
 
 use self::cache::Cache;
 use self::state::State;
@@ -58,6 +63,17 @@ pub struct GuestEnv {
     pub limits: GuestLimits,
     /// What the guest's `settings.get` reads.
     pub settings: BTreeMap<String, String>,
+}
+
+impl GuestEnv {
+    /// What a consumer, or one of its tenants, gives its guests.
+    pub fn of(consumer: &str, guest: &GuestConfig) -> Arc<Self> {
+        Arc::new(Self {
+            consumer: consumer.into(),
+            limits: guest.limits.clone(),
+            settings: guest.settings.clone(),
+        })
+    }
 }
 
 /// Why the engine cannot be made.
@@ -108,8 +124,11 @@ pub struct Engine<D: GuestSql> {
 struct Inner<D: GuestSql> {
     engine: wasmtime::Engine,
     linker: Linker<State<D>>,
+    trial_linker: Linker<State<NoDatabase>>,
     slots: Arc<Semaphore>,
     max_instances: u32,
+    /// Places in the pool for modules that are tried.
+    trials: Semaphore,
     cache: Cache,
     /// Held while a module compiles, so that a module wanted twice is compiled once.
     loading: Mutex<()>,
@@ -131,15 +150,19 @@ impl<D: GuestSql> Engine<D> {
         let max_instances = options.max_instances.max(2);
         let engine = config::engine(max_instances, options.max_memory)?;
         let cache = Cache::open(options.cache_dir, &engine)?;
-        let linker = linker(&engine).map_err(|e| EngineError::Internal(format!("{e:#}")))?;
+        let internal = |e: wasmtime::Error| EngineError::Internal(format!("{e:#}"));
+        let trial_linker = linker(&engine).map_err(internal)?;
+        let linker = linker(&engine).map_err(internal)?;
         let ticker = Ticker::start(engine.clone())
             .map_err(|e| EngineError::Internal(format!("cannot start a thread: {e}")))?;
         Ok(Self {
             inner: Arc::new(Inner {
                 engine,
                 linker,
+                trial_linker,
                 slots: Arc::new(Semaphore::new(max_instances as usize)),
                 max_instances,
+                trials: Semaphore::new(config::TRIALS as usize),
                 cache,
                 loading: Mutex::new(()),
                 ticker: Arc::new(ticker),
@@ -165,6 +188,27 @@ impl<D: GuestSql> Engine<D> {
         })
     }
 
+    /// Starts `module` once within `env`'s limits and without a database, and drops it again: what cannot start is to be
+    /// found before a record depends on it.
+    ///
+    /// # Errors
+    /// [`LoadError::CannotStart`], with the limit's code where it ran into one.
+    pub async fn try_start(
+        &self,
+        module: &Arc<Module<D>>,
+        env: &Arc<GuestEnv>,
+    ) -> Result<(), LoadError> {
+        let wanted = module.slots().min(config::TRIALS);
+        let place = self.inner.trials.acquire_many(wanted);
+        let Ok(Ok(_place)) = tokio::time::timeout(config::TRIAL_WAIT, place).await else {
+            return Err(LoadError::Interrupted {
+                name: module.name().to_owned(),
+                reason: "other modules that start took too long".to_owned(),
+            });
+        };
+        Box::pin(trial::run(module, env)).await
+    }
+
     /// Makes an instance that writes through `db`. Waits for a place in the pool, with a deadline; the guest's
     /// limits hold for its start functions as for a call.
     pub async fn instantiate(
@@ -184,7 +228,7 @@ impl<D: GuestSql> Engine<D> {
 
 fn linker<D: GuestSql>(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<State<D>>> {
     let mut linker = Linker::new(engine);
-    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    wasi::link(&mut linker)?;
     bindings::Handler::add_to_linker::<_, HasSelf<State<D>>>(&mut linker, |state| state)?;
     Ok(linker)
 }

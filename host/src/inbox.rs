@@ -5,25 +5,31 @@
 //! answers mean is `tidegate_core`'s business.
 
 mod assignment;
+mod catalogue;
 mod connection;
 mod control;
 mod endurance;
 mod error;
 #[doc(hidden)]
 pub mod fuzzing;
+mod gate;
+mod harden;
 mod letters;
 mod lookup;
 mod ping;
+mod pinned;
 mod pool;
 mod positions;
 mod preflight;
 mod prune;
 mod refused;
 mod replays;
+mod rights;
 mod schema;
 mod settings;
 mod statements;
 mod survey;
+mod tenants;
 mod tls;
 mod transaction;
 mod value;
@@ -36,21 +42,25 @@ use tidegate_core::failure::Failure;
 use tokio_postgres::Row;
 
 use crate::config::PostgresConfig;
+use gate::Gate;
 use pool::Pool;
 use settings::Settings;
 
 pub use control::{ALIVE, ConsumerRow, HostRow};
 pub use error::InboxError;
+pub use harden::Measure;
 pub use letters::{KeepRule, LetterFilter, LetterStatus, StoredLetter};
 pub use lookup::{InboxRow, ProgressRow};
 pub use positions::{Gap, NewPosition};
 pub use preflight::Preflight;
 pub use prune::PruneRule;
-pub use replays::{Planned, Prospect, ReplayProgress, ReplayRequest, Taken, Turn};
+pub use replays::{Planned, Prospect, ReplayProgress, ReplayRequest, Taken, Turn, Untried};
+pub use rights::{LoginRights, Rights, RoleRights};
 pub use survey::{ClaimFigures, LetterFigures, PoolFigures};
-pub use tidegate_wall::Wall;
+pub use tenants::{TenantRow, TenantState};
+pub use tidegate_wall::{Judge, Rules, Wall};
 pub use transaction::{
-    BatchHead, Begun, Finish, Guest, ReplayBegun, ReplayEnd, ReplayHead, ReplayResult,
+    BatchHead, Begun, Finish, Guest, ModulesOf, ReplayBegun, ReplayEnd, ReplayHead, ReplayResult,
     ResultLimits, Transaction,
 };
 
@@ -67,7 +77,7 @@ pub struct Inbox {
     settings: Arc<Settings>,
     batches: Pool,
     service: Pool,
-    wall: Wall,
+    gate: Gate,
 }
 
 impl Inbox {
@@ -75,12 +85,18 @@ impl Inbox {
     /// certificates that cannot.
     pub fn new(config: &PostgresConfig, wall: Wall) -> Result<Self, InboxError> {
         let settings = Arc::new(Settings::new(config)?);
+        let service = Pool::new(Arc::clone(&settings), SERVICE_CONNECTIONS)?;
         Ok(Self {
             batches: Pool::new(Arc::clone(&settings), config.max_connections)?,
-            service: Pool::new(Arc::clone(&settings), SERVICE_CONNECTIONS)?,
+            gate: Gate::new(wall, service.clone()),
+            service,
             settings,
-            wall,
         })
+    }
+
+    /// Who judges statements by these rules; shared by all who ask for the same.
+    pub fn judge(&self, rules: &Rules) -> Arc<Judge> {
+        self.gate.judge(rules)
     }
 
     /// Runs one statement in a transaction of its own that may write.

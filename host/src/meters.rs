@@ -17,7 +17,7 @@ pub use places::{Place, Stay};
 pub use registry::Registry;
 pub use snapshot::Snapshot;
 pub use table::{Kind, Metric, TABLE};
-pub use tally::{Tally, Times};
+pub use tally::{Tally, TenantCounts, Times};
 
 /// The metrics themselves, by name in code.
 pub mod names {

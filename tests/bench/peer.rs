@@ -37,7 +37,7 @@ impl Peer {
     pub(crate) async fn prepare(self, job: &Job<'_>) -> Result<()> {
         job.env.db.exec(&job.load.work.tables()).await;
         match self {
-            Peer::Host(_) => host::migrate(job).await,
+            Peer::Host(setting) => host::prepare(job, setting).await,
             _ => {
                 tables::create(&job.env.db, job.load.partitions).await;
                 Ok(())

@@ -102,6 +102,15 @@ pub(crate) fn engine(dir: &Path) -> Engine<Fake> {
     .unwrap()
 }
 
+/// What a consumer with these limits gives its guests.
+pub(crate) fn env(limits: GuestLimits) -> Arc<GuestEnv> {
+    Arc::new(GuestEnv {
+        consumer: "billing".into(),
+        limits,
+        settings: BTreeMap::new(),
+    })
+}
+
 /// What a test has at hand for one guest.
 pub(crate) struct Bench {
     pub(crate) engine: Engine<Fake>,
@@ -116,15 +125,10 @@ impl Bench {
         let engine = engine(dir.path());
         let wasm = tidegate_tests::guest_bytes(guest).await;
         let module = engine.load(guest, wasm).await.unwrap();
-        let env = GuestEnv {
-            consumer: "billing".into(),
-            limits,
-            settings: BTreeMap::new(),
-        };
         Self {
             engine,
             module,
-            env: Arc::new(env),
+            env: env(limits),
             _dir: dir,
         }
     }

@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tidegate::engine::watch::{self, Handler};
+use tidegate_core::limits::GuestLimits;
 use tidegate_tests::{digest, guest_bytes};
 use tokio::time::{sleep, timeout};
 
-use crate::engine_fake::{Fake, engine};
+use crate::engine_fake::{Fake, engine, env};
 
 /// Longer than two looks at the file and a load.
 const SETTLED: Duration = Duration::from_millis(1500);
@@ -33,7 +34,9 @@ impl Watched {
         let path = dir.path().join("h.wasm");
         let (old, new) = (guest_bytes("credit-rust").await, guest_bytes("trap").await);
         fs::write(&path, &old).unwrap();
-        let handler = watch::open(&engine(dir.path()), &path).await.unwrap();
+        let handler = watch::open(&engine(dir.path()), &path, &env(GuestLimits::default()))
+            .await
+            .unwrap();
         Self {
             handler,
             path,
@@ -137,11 +140,18 @@ async fn the_same_bytes_are_no_swap() {
 async fn a_missing_file_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("none.wasm");
-    let error = watch::open(&engine(dir.path()), &path).await.err().unwrap();
-    assert!(error.to_string().contains("none.wasm"), "{error}");
-    let error = watch::open(&engine(dir.path()), dir.path())
+    let error = watch::open(&engine(dir.path()), &path, &env(GuestLimits::default()))
         .await
         .err()
         .unwrap();
+    assert!(error.to_string().contains("none.wasm"), "{error}");
+    let error = watch::open(
+        &engine(dir.path()),
+        dir.path(),
+        &env(GuestLimits::default()),
+    )
+    .await
+    .err()
+    .unwrap();
     assert!(error.to_string().contains("not a regular file"), "{error}");
 }

@@ -247,7 +247,7 @@ async fn a_call_dropped_half_way_leaves_a_transaction_that_rolls_back() {
     let broken = transaction.drain().await.expect("abandoned");
     assert_eq!(
         (broken.offset, broken.failure),
-        (Some(0), Failure::Limit(Limit::Wall))
+        (Some(0), Failure::Limit(Limit::DatabaseWait))
     );
     let begun = std::time::Instant::now();
     transaction.rollback().await;

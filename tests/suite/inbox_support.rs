@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use crate::rows::BLOCKED;
 use tidegate::config::PostgresConfig;
-use tidegate::inbox::{BatchHead, Begun, Finish, Gap, Inbox, NewPosition, Transaction, Wall};
+use tidegate::inbox::{
+    BatchHead, Begun, Finish, Gap, Inbox, ModulesOf, NewPosition, Transaction, Wall,
+};
 use tidegate_core::claim::{ClaimRequest, Claimed, EventId};
 use tidegate_core::lanes::Locks;
 use tidegate_core::progress::{Counts, ProgressKey};
@@ -33,6 +35,7 @@ pub(crate) fn config(url: &str) -> PostgresConfig {
         statement_timeout: Duration::from_secs(10),
         lock_timeout: Duration::from_secs(2),
         idle_in_transaction_timeout: Duration::from_secs(60),
+        search_path: vec!["public".into()],
         prune_interval: Duration::from_secs(60),
     }
 }
@@ -117,7 +120,6 @@ pub(crate) fn finish(next_offset: i64) -> Finish {
         outcomes: Vec::new(),
         letters: Vec::new(),
         superseded: Vec::new(),
-        module_digest: None,
         cluster_id: "k".into(),
     }
 }
@@ -131,7 +133,8 @@ impl Db {
             expected,
             claims,
             locks: Locks::default(),
-            module_digest: Some([7; 32]),
+            modules: ModulesOf::All(Some([7; 32])),
+            tenants_revision: None,
         }
     }
 

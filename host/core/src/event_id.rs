@@ -3,8 +3,7 @@
 mod parse;
 
 use crate::claim::{BadEventId, EventId};
-use crate::headers::{Said, said};
-use crate::json::{self, Found};
+use crate::place::{NoText, header, json, key};
 use crate::record::Record;
 
 /// `[consumer.dedup] id` and `id_format`
@@ -84,50 +83,16 @@ impl IdSource {
     }
 }
 
-fn header(record: &Record, name: &str) -> Result<String, BadEventId> {
-    match said(&record.headers, name) {
-        Said::Nothing => Err(BadEventId::Missing(format!("no header `{name}`"))),
-        Said::Ambiguous => Err(BadEventId::Ambiguous(format!(
-            "two headers `{name}` differ"
-        ))),
-        Said::One(None) => Err(BadEventId::Null),
-        Said::One(Some(value)) => utf8(value),
+impl From<NoText> for BadEventId {
+    fn from(none: NoText) -> Self {
+        match none {
+            NoText::Missing(what) => BadEventId::Missing(what),
+            NoText::Null => BadEventId::Null,
+            NoText::NotUtf8 => BadEventId::NotUtf8,
+            NoText::Ambiguous(what) => BadEventId::Ambiguous(what),
+            NoText::Malformed(what) => BadEventId::Malformed(what),
+        }
     }
-}
-
-fn json(record: &Record, pointer: &str) -> Result<String, BadEventId> {
-    let Some(value) = &record.value else {
-        return Err(BadEventId::Missing(format!(
-            "the value is null (a tombstone), so there is no `json:{pointer}`"
-        )));
-    };
-    match json::at(value, pointer) {
-        Err(json::NotJson) => Err(BadEventId::Malformed(format!(
-            "the value is not JSON, so `json:{pointer}` cannot be read"
-        ))),
-        Ok(Found::Absent) => Err(BadEventId::Missing(format!(
-            "the value holds nothing at `json:{pointer}`"
-        ))),
-        Ok(Found::Null) => Err(BadEventId::Null),
-        Ok(Found::Text(text)) => Ok(text),
-        Ok(Found::Number(digits)) => Ok(digits.to_owned()),
-        Ok(Found::Other(what)) => Err(BadEventId::Malformed(format!(
-            "`json:{pointer}` is {what}; a string or a number is needed"
-        ))),
-    }
-}
-
-fn key(record: &Record) -> Result<String, BadEventId> {
-    record
-        .key
-        .as_ref()
-        .map_or(Err(BadEventId::Null), |k| utf8(k))
-}
-
-fn utf8(value: &[u8]) -> Result<String, BadEventId> {
-    std::str::from_utf8(value)
-        .map(str::to_owned)
-        .map_err(|_| BadEventId::NotUtf8)
 }
 
 fn join(mut parts: Vec<String>) -> String {

@@ -55,6 +55,12 @@ pub enum Failure {
         /// The reason and the place.
         message: String,
     },
+    /// The role that a guest's statements are to run under cannot be taken.
+    #[error("{message}")]
+    RoleRefused {
+        /// The role, the login and the remedy.
+        message: String,
+    },
     /// The handler asked for a retry.
     #[error("the handler asked for a retry: {message}")]
     Retry {
@@ -80,6 +86,12 @@ pub enum Failure {
     /// The guest ran into a limit.
     #[error("the guest ran into a limit: {}", .0.code())]
     Limit(Limit),
+    /// The record's tenant cannot run, and the configuration has its partition wait for it.
+    #[error("{message}")]
+    NoTenant {
+        /// Which, why, and the remedy.
+        message: String,
+    },
     /// The transaction is not the one that was begun: the guest ended it.
     #[error("the guest left its transaction: {message}")]
     Escape {

@@ -11,6 +11,7 @@ use crate::claim::BadEventId;
 use crate::failure::{ServerWords, condition};
 use crate::limits::Limit;
 use crate::record::{Record, TopicPartition};
+use crate::tenant::NotRunning;
 use crate::ttl::BadTtl;
 
 /// The code of a letter that stands for a gap: records that an operator had skipped. It holds no record, only the first
@@ -33,6 +34,11 @@ pub struct Cause {
 }
 
 impl Cause {
+    /// Whether the record was only put aside because its tenant could not run: its handler has not seen it.
+    pub fn is_of_absence(&self) -> bool {
+        NotRunning::CODES.contains(&self.code.as_str())
+    }
+
     /// The text that a letter's row holds: the message, and below it what the server said.
     pub fn text(&self) -> String {
         match &self.server {
@@ -64,8 +70,8 @@ impl Cause {
 
     /// Whether the record's guest trapped or ran into a limit that ends its instance.
     pub fn is_trap(&self) -> bool {
-        let limits = [Limit::Memory, Limit::Cpu].map(Limit::code);
-        self.code == TRAP || limits.contains(&self.code.as_str())
+        let mut ends = Limit::ALL.iter().filter(|limit| limit.is_of_instance());
+        self.code == TRAP || ends.any(|limit| limit.code() == self.code)
     }
 }
 
@@ -81,6 +87,10 @@ pub struct Letter {
     pub scope: String,
     /// The event's id, where the record has a good one.
     pub event_id: Option<String>,
+    /// The tenant, where there are tenants and the record names one.
+    pub tenant: Option<String>,
+    /// The module that it was meant for, sha256 of its bytes.
+    pub module_digest: Option<[u8; 32]>,
     /// Why it was rejected.
     pub cause: Cause,
 }

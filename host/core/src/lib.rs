@@ -8,6 +8,7 @@
 pub mod backoff;
 pub mod batch;
 pub mod brake;
+pub mod budget;
 pub mod claim;
 pub mod commit;
 pub mod control;
@@ -21,8 +22,10 @@ pub mod lanes;
 pub mod letter;
 pub mod limits;
 pub mod moment;
+mod nesting;
 pub mod outcome;
 pub mod partition;
+mod place;
 pub mod progress;
 pub mod record;
 pub mod replay;
@@ -31,6 +34,7 @@ pub mod retention;
 pub mod split;
 pub mod sql;
 pub mod sqlstate;
+pub mod tenant;
 #[cfg(test)]
 mod testing;
 pub mod text;

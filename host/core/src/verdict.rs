@@ -96,17 +96,18 @@ fn of_record(failure: &Failure, facts: Facts) -> Verdict {
         Failure::UnexpectedRowCount { .. }
         | Failure::BadParameter { .. }
         | Failure::StatementRefused { .. }
-        | Failure::Reject { .. }
-        | Failure::Limit(
-            Limit::Statements | Limit::ParameterBytes | Limit::ResultRows | Limit::ResultBytes,
-        ) => Verdict::Permanent(cause(failure, facts)),
+        | Failure::Reject { .. } => Verdict::Permanent(cause(failure, facts)),
+        // Rights are read anew each time: no other connection is needed to see a GRANT.
+        Failure::RoleRefused { .. } => Verdict::Stop(message(failure)),
+        Failure::NoTenant { message } => Verdict::Stop(message.clone()),
         Failure::Retry { after_ms, .. } => Verdict::Transient {
             after: after_ms.map(|ms| Duration::from_millis(ms.into())),
         },
-        Failure::Limit(Limit::Wall) => Verdict::Transient { after: None },
-        Failure::Trap { .. } | Failure::Limit(Limit::Memory | Limit::Cpu) => {
-            again_fresh(failure, facts)
-        }
+        Failure::Trap { .. } => again_fresh(failure, facts),
+        // The database may only be slow.
+        Failure::Limit(Limit::DatabaseWait) => Verdict::Transient { after: None },
+        Failure::Limit(limit) if limit.is_of_instance() => again_fresh(failure, facts),
+        Failure::Limit(_) => Verdict::Permanent(cause(failure, facts)),
         Failure::Escape { .. } => Verdict::Escape(cause(failure, facts)),
     }
 }

@@ -3,7 +3,7 @@
 mod database;
 mod kafka;
 mod modules;
-mod no_database;
+mod rights;
 
 use clap::Args;
 
@@ -45,14 +45,14 @@ pub(super) struct CheckArgs {
 pub(super) async fn check(config: Config, args: CheckArgs) -> Result<(), CliError> {
     let mut report = Report::default();
     report.add(about_configuration(&config))?;
-    for (consumer, outcome) in modules::load_all(&config).await {
-        report.add([match outcome {
+    for loaded in modules::load_all(&config).await {
+        let name = &loaded.consumer.name;
+        report.add([match loaded.outcome {
             Ok(digest) => Finding::Fine(format!(
-                "consumer {:?}: {} loads, sha256 {digest}",
-                consumer.name,
-                consumer.guest.handler.display()
+                "consumer {name:?}: {} loads, sha256 {digest}",
+                loaded.handler.display()
             )),
-            Err(text) => Finding::Problem(format!("consumer {:?}: {text}", consumer.name)),
+            Err(text) => Finding::Problem(format!("consumer {name:?}: {text}")),
         }])?;
     }
     if args.database {

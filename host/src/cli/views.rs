@@ -42,6 +42,8 @@ pub struct LetterRow {
     pub offset: i64,
     /// The event's id, where the record has a good one.
     pub event_id: Option<String>,
+    /// The tenant, where there are tenants.
+    pub tenant: Option<String>,
     /// The cause's code.
     pub code: String,
     /// The cause in words.
@@ -141,6 +143,7 @@ impl Fields for LetterDetail {
             ("timestamp", opt(self.timestamp_ms)),
             ("event id", opt(letter.event_id.as_ref())),
             ("scope", self.scope.clone()),
+            ("tenant", opt(letter.tenant.as_ref())),
             ("code", letter.code.clone()),
             ("sqlstate", opt(letter.sqlstate.as_ref())),
             ("message", letter.message.clone()),

@@ -14,7 +14,7 @@ use super::names;
 use super::problems::{Place, Problems};
 use super::section::Section;
 use super::tree::{Table, Value};
-use super::{ConsumerConfig, QueueLimits, defaults};
+use super::{ConsumerConfig, QueueLimits, defaults, tenants};
 
 /// A consumer, and the places that rules across consumers point at.
 pub(super) struct ReadConsumer {
@@ -24,7 +24,8 @@ pub(super) struct ReadConsumer {
     pub(super) name_at: Place,
     pub(super) group_at: Place,
     pub(super) dead_letter_at: Place,
-    pub(super) cpu_at: Place,
+    /// Whose CPU limits there are: label, limit and place of each.
+    pub(super) cpu: Vec<(String, Duration, Place)>,
     pub(super) drain_at: Place,
 }
 
@@ -48,6 +49,8 @@ pub(super) fn read(
     let (dead_letter_topic, dead_letter_at, letters) = names::dead_letter(&section, &topics);
     let batch = batch(section.child("batch"));
     let (guest, cpu_at) = guest::read(&section, base);
+    let mut cpu = vec![(label.clone(), guest.limits.cpu, cpu_at)];
+    let tenants = tenants::read(&section, base, &guest, &mut cpu);
     let config = ConsumerConfig {
         group: names::group(&section, &name),
         guest,
@@ -55,7 +58,7 @@ pub(super) fn read(
         dedup: dedup::read(&section),
         batch,
         queue: queue(section.child("queue"), batch),
-        retry: retry(section.child("retry")),
+        retry: retry(section.child("retry"), section.has("tenants")),
         brake: brake(&section),
         dead_letter_topic,
         letters,
@@ -64,16 +67,19 @@ pub(super) fn read(
             defaults::DRAIN_TIMEOUT,
             Duration::from_millis(100)..=Duration::from_secs(240),
         ),
+        tenants,
+        directory: base.to_owned(),
         name,
         topics,
     };
+    tenants::check_topics(&section, &config);
     let read = ReadConsumer {
         config,
         label,
         name_at: section.place("name"),
         group_at: section.place("group"),
         dead_letter_at,
-        cpu_at,
+        cpu,
         drain_at: section.place("drain_timeout"),
     };
     section.finish();
@@ -142,8 +148,13 @@ fn queue(queue: Section<'_>, batch: BatchLimits) -> QueueLimits {
     limits
 }
 
-fn retry(retry: Section<'_>) -> RetryPolicy {
-    let default = RetryPolicy::default();
+/// Where tenants share a partition, one that asks for another try holds up the others: not for long by default.
+fn retry(retry: Section<'_>, tenants: bool) -> RetryPolicy {
+    let mut default = RetryPolicy::default();
+    if tenants {
+        default.max = defaults::TENANTS_RETRY_MAX;
+        default.max_elapsed = defaults::TENANTS_RETRY_ELAPSED;
+    }
     let range = Duration::from_millis(1)..=defaults::WAIT_BOUND;
     let policy = RetryPolicy {
         initial: retry.duration("initial", default.initial, range.clone()),

@@ -91,6 +91,15 @@ pub const MEMORY_LEAST: usize = 1 << 20;
 /// The most memory a 32-bit guest can address.
 pub const MEMORY_MOST: usize = 4 << 30;
 
+/// The most table elements of a guest: eight tables of 20,000, as the pool of instances holds them.
+pub const TABLE_ELEMENTS_MOST: usize = 160_000;
+
+/// The most core instances of a guest, as the pool of instances holds them.
+pub const INSTANCES_MOST: usize = 64;
+
+/// The most random bytes of a record; one call may ask for them all.
+pub const RANDOM_BOUND: usize = 16 << 20;
+
 /// The shortest time limit of a guest: the engine's clock does not tick finer.
 pub const TIME_LEAST: Duration = Duration::from_millis(10);
 
@@ -109,5 +118,16 @@ pub const TOPIC_NAME_BYTES: usize = 249;
 /// The longest group name, in bytes.
 pub const GROUP_NAME_BYTES: usize = 255;
 
+/// Where guests' statements look for names without a schema.
+pub const SEARCH_PATH: &str = "public";
+
 /// The most bytes of a role's name: PostgreSQL cuts longer ones.
 pub const ROLE_NAME_BYTES: usize = 63;
+
+/// Where there are tenants: the longest wait between two tries, and how long a record is tried.
+pub const TENANTS_RETRY_MAX: Duration = Duration::from_secs(5);
+/// See [`TENANTS_RETRY_MAX`].
+pub const TENANTS_RETRY_ELAPSED: Duration = Duration::from_secs(10);
+
+/// The most tenants that one file may define for a consumer.
+pub const TENANTS_BOUND: usize = 10_000;

@@ -10,7 +10,7 @@ use super::overlay::Environment;
 use super::problems::{ConfigErrors, Problems};
 use super::section::Section;
 use super::tree::{Table, Value, parse};
-use super::{Config, KafkaConfig, PostgresConfig, consumer, defaults, rules, secrets};
+use super::{Config, KafkaConfig, PostgresConfig, consumer, defaults, names, rules, secrets};
 
 /// Looks through `[kafka.librdkafka]`: names that are refused, each with the reason.
 pub type CheckOptions = fn(&BTreeMap<String, String>) -> Vec<(String, String)>;
@@ -188,6 +188,7 @@ fn postgres(postgres: &Section<'_>, base: &Path) -> PostgresConfig {
             defaults::IDLE_IN_TRANSACTION_TIMEOUT,
             wait.clone(),
         ),
+        search_path: names::search_path(postgres),
         prune_interval: postgres.duration("prune_interval", defaults::PRUNE_INTERVAL, wait),
     };
     rules::locks(postgres, &config);

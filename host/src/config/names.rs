@@ -24,7 +24,7 @@ pub(super) fn group(section: &Section<'_>, name: &str) -> String {
     group
 }
 
-fn named(section: &Section<'_>, key: &'static str, max_bytes: usize) -> Option<String> {
+pub(super) fn named(section: &Section<'_>, key: &'static str, max_bytes: usize) -> Option<String> {
     let name = section.text(key)?;
     if name.is_empty() {
         section.error(key, "is empty");
@@ -133,14 +133,8 @@ fn letter_config(letters: &Section<'_>) -> LetterConfig {
 }
 
 /// `handler`, a path relative to the configuration file.
-pub(super) fn handler(section: &Section<'_>, base: &Path) -> PathBuf {
-    section.missing(
-        "handler",
-        r#"write for example handler = "handlers/credit.wasm""#,
-    );
-    let Some(given) = section.text("handler") else {
-        return PathBuf::new();
-    };
+pub(super) fn handler(section: &Section<'_>, base: &Path) -> Option<PathBuf> {
+    let given = section.text("handler")?;
     if given.starts_with("registry:") {
         let text = "handlers from the registry are not served yet; name the module's file";
         section.error("handler", format!("{given:?}: {text}"));
@@ -149,12 +143,40 @@ pub(super) fn handler(section: &Section<'_>, base: &Path) -> PathBuf {
     }
     let handler = base.join(given);
     section.show("handler", handler.display().to_string());
-    handler
+    Some(handler)
+}
+
+/// `search_path`: schemas that are the user's, by name; no pattern that a role or a session fills in.
+pub(super) fn search_path(section: &Section<'_>) -> Vec<String> {
+    let Some(schemas) = section.texts("search_path") else {
+        let usual = vec![defaults::SEARCH_PATH.to_owned()];
+        section.show("search_path", usual.clone());
+        return usual;
+    };
+    for schema in &schemas {
+        let length = 1..=defaults::ROLE_NAME_BYTES;
+        let plain = length.contains(&schema.len()) && !schema.contains(char::is_control);
+        if !plain || schema.contains([',', '"']) {
+            let text = r#"is no schema's name; write for example ["app", "public"]"#;
+            section.error("search_path", format!("{schema:?} {text}"));
+        } else if schema == "$user" || schema == "tidegate" || schema.starts_with("pg_") {
+            let text = "cannot be named here: handlers' names mean tables in schemas of yours, the same for every role";
+            section.error("search_path", format!("{schema:?} {text}"));
+        }
+    }
+    if schemas.is_empty() {
+        section.error("search_path", "names no schema");
+    }
+    schemas
 }
 
 /// `role`; none for the login's own.
 pub(super) fn role(section: &Section<'_>) -> Option<String> {
     let role = named(section, "role", defaults::ROLE_NAME_BYTES)?;
+    if role == "none" {
+        let text = "means the login's own rights to PostgreSQL; leave role out for them";
+        section.error("role", format!("{role:?} {text}"));
+    }
     section.show("role", role.as_str());
     Some(role)
 }

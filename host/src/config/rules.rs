@@ -69,20 +69,19 @@ pub(super) fn silence(
     problems: &Problems,
 ) {
     let idle = postgres.idle_in_transaction_timeout;
-    for this in consumers {
-        let computes = this.config.guest.limits.cpu + SLACK;
+    for (label, cpu, cpu_at) in consumers.iter().flat_map(|this| &this.cpu) {
+        let computes = *cpu + SLACK;
         if computes + idle / 4 < idle {
             continue;
         }
         let key = "idle_in_transaction_timeout";
         let at = match section.has(key) {
             true => section.place(key),
-            false => this.cpu_at.clone(),
+            false => cpu_at.clone(),
         };
         let least = (computes * 4 / 3).as_secs() + 1;
         let text = format!(
-            "{}limits.cpu: {:?}, {SLACK:?} more and a quarter of postgres.{key} ({idle:?}) must be less than {key}, or the server ends batches that still compute; set {key} to {least}s or more, or lower limits.cpu",
-            this.label, this.config.guest.limits.cpu
+            "{label}limits.cpu: {cpu:?}, {SLACK:?} more and a quarter of postgres.{key} ({idle:?}) must be less than {key}, or the server ends batches that still compute; set {key} to {least}s or more, or lower limits.cpu"
         );
         problems.error(&at, text);
     }

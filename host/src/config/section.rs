@@ -75,6 +75,25 @@ impl<'a> Section<'a> {
         Section::new(table, self.place(key), names, self.problems)
     }
 
+    /// One of the tables of this one, whose keys are names.
+    pub(super) fn named(
+        &self,
+        table: &'a Table,
+        at: &Place,
+        name: &impl std::fmt::Display,
+    ) -> Section<'a> {
+        let label = format!("{}{name}.", self.label);
+        // A dot in a name parts no tables.
+        let name = name.to_string().replace('.', shown::DOT);
+        let schema = format!("{}{name}.", self.schema);
+        Section::new(Some(table), at.clone(), (label, schema), self.problems)
+    }
+
+    /// What errors put before a key.
+    pub(super) fn label(&self) -> &str {
+        &self.label
+    }
+
     /// The node under `key`, which thereby counts as known.
     pub(super) fn node(&self, key: &'static str) -> Option<&'a Node> {
         self.known.borrow_mut().push(key);

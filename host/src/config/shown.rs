@@ -9,6 +9,9 @@ use super::units::show_size;
 /// What stands in a secret's place.
 pub(super) const SECRET: &str = "(secret)";
 
+/// Stands for a dot inside a name of a table's path.
+pub(super) const DOT: &str = "\u{1}";
+
 /// The keys in the order in which they were read.
 #[derive(Debug, Default)]
 pub(super) struct Shown(Vec<Entry>);
@@ -57,7 +60,9 @@ impl Shown {
 fn put<'p>(root: &mut Table, path: impl Iterator<Item = &'p str>, entry: &Entry) {
     let mut table = root;
     for name in path {
-        let inner = table.entry(name).or_insert_with(|| Table::new().into());
+        let inner = table
+            .entry(name.replace(DOT, "."))
+            .or_insert_with(|| Table::new().into());
         let Value::Table(inner) = inner else {
             return;
         };

@@ -198,6 +198,7 @@ fn what_is_shown_is_every_key_and_means_the_same() {
         "password_file",
         "ttl_from",
         "max_attempts",
+        "role",
         "librdkafka",
         "settings",
     ];

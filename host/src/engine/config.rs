@@ -10,10 +10,14 @@ use super::EngineError;
 pub(super) const TICK: Duration = Duration::from_millis(10);
 /// How long a batch waits for a place in the pool.
 pub(super) const SLOT_WAIT: Duration = Duration::from_secs(30);
-/// Table elements of an instance.
-pub(super) const TABLE_ELEMENTS: usize = 20_000;
-/// Core instances of one instance (Python's interpreter comes in 14 parts).
-pub(super) const CORE_INSTANCES: u32 = 64;
+/// The most elements of one table.
+const TABLE_ELEMENTS: usize = 20_000;
+/// The most core instances of one instance (Python's interpreter comes in 14 parts).
+const CORE_INSTANCES: u32 = 64;
+/// Places in the pool beside those of batches, for modules that are tried: as many as the largest module takes.
+pub(super) const TRIALS: u32 = 2;
+/// How long a module waits until others have been tried: two that sleep through the longest wall limit of most.
+pub(super) const TRIAL_WAIT: Duration = Duration::from_secs(120);
 /// Linear memories of one instance.
 pub(super) const MEMORIES: u32 = 4;
 /// Tables of one instance.
@@ -35,6 +39,7 @@ const RESERVED_GIB_PER_MEMORY: u64 = 6;
 
 /// Wasmtime, configured.
 pub(super) fn engine(instances: u32, max_memory: usize) -> Result<Engine, EngineError> {
+    let instances = instances.saturating_add(TRIALS);
     let mut config = Config::new();
     config
         .wasm_component_model(true)

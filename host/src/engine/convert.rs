@@ -110,27 +110,3 @@ pub(super) fn end(returned: Result<Outcome, Failure>) -> GuestEnd {
         },
     }
 }
-
-/// Bytes a value holds, near enough to bound a statement or a result by.
-pub(super) fn size(value: &Value) -> usize {
-    let content = match value {
-        Value::Null | Value::Boolean(_) => 0,
-        Value::Int64(_) | Value::Float64(_) => 8,
-        Value::Bytes(v) => v.len(),
-        Value::Int64Array(v) => v.len() * 9,
-        Value::TextArray(v) => v
-            .iter()
-            .map(|t| 1 + t.as_ref().map_or(0, String::len))
-            .sum(),
-        Value::Other { type_name, text } => type_name.len() + text.len(),
-        Value::Numeric(v)
-        | Value::Text(v)
-        | Value::Uuid(v)
-        | Value::Json(v)
-        | Value::Date(v)
-        | Value::Time(v)
-        | Value::Timestamp(v)
-        | Value::Timestamptz(v) => v.len(),
-    };
-    content + 1
-}

@@ -2,13 +2,19 @@
 
 use tidegate_core::limits::Limit;
 use tidegate_core::outcome::GuestEnd;
-use wasmtime::WasmBacktrace;
+use wasmtime::{Trap, WasmBacktrace};
 
 use super::state::State;
 
 /// The most bytes of a trap's cause and frames.
 const MAX_CAUSE: usize = 2 << 10;
 const MAX_FRAMES: usize = 12;
+const COUNTED: [(&str, Limit); 4] = [
+    ("fuel allocated for hostcalls", Limit::ParameterBytes),
+    ("resource limit exceeded: instance", Limit::Instances),
+    ("resource limit exceeded: table", Limit::Tables),
+    ("resource limit exceeded: memory", Limit::Memory),
+];
 
 /// The host ends the guest, and says as what.
 #[derive(Debug, thiserror::Error)]
@@ -20,12 +26,24 @@ pub(super) fn of<D>(error: &wasmtime::Error, state: &State<D>) -> GuestEnd {
     if let Some(Stop(end)) = error.downcast_ref() {
         return end.clone();
     }
-    if state.memory.denied() {
-        return GuestEnd::Limit(Limit::Memory);
+    if let Some(limit) = state.space.denied().or_else(|| counted(error)) {
+        return GuestEnd::Limit(limit);
     }
     GuestEnd::Trap {
         message: words(error, &state.output.stderr_tail()),
     }
+}
+
+/// The limits that Wasmtime keeps by itself. Its errors for them have no type of their own, so the words decide; no
+/// guest has a part in these, and the version is pinned.
+fn counted(error: &wasmtime::Error) -> Option<Limit> {
+    if error.is::<Trap>() {
+        return None;
+    }
+    let words = error.root_cause().to_string();
+    COUNTED
+        .into_iter()
+        .find_map(|(known, limit)| words.contains(known).then_some(limit))
 }
 
 fn words(error: &wasmtime::Error, stderr: &str) -> String {

@@ -11,9 +11,9 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use wasmtime::{PoolConcurrencyLimitError, Store, StoreContextMut, UpdateDeadline};
 
-use super::bindings::Handler;
 use super::bindings::exports::tidegate::handler::message_handler as wit;
 use super::bindings::tidegate::handler::types;
+use super::bindings::{Handler, HandlerPre};
 use super::config::TICK;
 use super::ending::{self, Stop};
 use super::meter::{Meter, Metered};
@@ -60,23 +60,7 @@ impl<D: GuestSql> Instance<D> {
         db: D,
         slot: OwnedSemaphorePermit,
     ) -> Result<Self, (D, NoInstance)> {
-        let mut store = Store::new(module.pre().engine(), State::new(env, db));
-        arm(&mut store);
-        let meter = Arc::clone(&store.data().meter);
-        let started = Metered::new(meter, module.pre().instantiate_async(&mut store));
-        let started = timeout(env.limits.wall, started).await;
-        store.data().output.flush();
-        let handler = match started {
-            Ok(Ok(handler)) => handler,
-            Ok(Err(error)) => {
-                let why = no_instance(&error, store.data());
-                return Err((store.into_data().db, why));
-            }
-            Err(_) => {
-                let why = NoInstance::Guest(GuestEnd::Limit(Limit::Wall));
-                return Err((store.into_data().db, why));
-            }
-        };
+        let (store, handler) = launch(module.pre(), env, db).await?;
         let cpu = store.data().meter.polled();
         Ok(Self {
             store,
@@ -135,15 +119,20 @@ impl<D: GuestSql> Instance<D> {
         &mut self.store.data_mut().db
     }
 
+    /// How many lines were dropped in the last call, and for which limit.
+    pub fn dropped(&self) -> Option<(&'static str, u64)> {
+        self.store.data().output.dropped()
+    }
+
     /// What it has used so far: CPU time, and bytes of linear memory.
     pub fn used(&self) -> (Duration, usize) {
-        (self.cpu, self.store.data().memory.used())
+        (self.cpu, self.store.data().space.used())
     }
 
     /// Whether another instance must take the next record: this one trapped or ran into a limit, was left in the
     /// middle of a call, has had all its calls, or uses more than half of its memory.
     pub fn is_spent(&self) -> bool {
-        self.dead || self.calls >= self.env.limits.max_calls || self.store.data().memory.high()
+        self.dead || self.calls >= self.env.limits.max_calls || self.store.data().space.high()
     }
 
     /// Drops the instance and hands the transaction back.
@@ -152,12 +141,32 @@ impl<D: GuestSql> Instance<D> {
     }
 }
 
+/// Makes a store, and in it an instance, under the limits.
+pub(super) async fn launch<D: GuestSql>(
+    pre: &HandlerPre<State<D>>,
+    env: &Arc<GuestEnv>,
+    db: D,
+) -> Result<(Store<State<D>>, Handler), (D, NoInstance)> {
+    let mut store = Store::new(pre.engine(), State::new(env, db));
+    arm(&mut store);
+    let meter = Arc::clone(&store.data().meter);
+    let started = Metered::new(meter, pre.instantiate_async(&mut store));
+    let started = timeout(env.limits.wall, started).await;
+    store.data().output.flush();
+    let why = match started {
+        Ok(Ok(handler)) => return Ok((store, handler)),
+        Ok(Err(error)) => no_instance(&error, store.data()),
+        Err(_) => NoInstance::Guest(GuestEnd::Limit(Limit::Wall)),
+    };
+    Err((store.into_data().db, why))
+}
+
 /// Puts the limits in force.
 fn arm<D: GuestSql>(store: &mut Store<State<D>>) {
     let limits = &store.data().env.limits;
     let fuel = limits.parameter_bytes.saturating_mul(2);
     store.set_hostcall_fuel(fuel.saturating_add(HOST_CALL_BYTES));
-    store.limiter(|state| &mut state.memory);
+    store.limiter(|state| &mut state.space);
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(on_tick);
     store.data().meter.reset();

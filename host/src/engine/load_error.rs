@@ -88,6 +88,21 @@ pub enum LoadError {
         /// Wasmtime's words.
         reason: String,
     },
+    /// Its start functions trap or run into a limit.
+    #[error(
+        "{name}: cannot start under the limits of consumer \"{consumer}\" ({code}): {reason}. Nothing may be computed, \
+         allocated or waited for at the start beyond what a record may"
+    )]
+    CannotStart {
+        /// The module.
+        name: String,
+        /// Whose limits.
+        consumer: String,
+        /// The limit's code, or `trap`.
+        code: &'static str,
+        /// What happened.
+        reason: String,
+    },
     /// The host is stopping, or the compiler failed.
     #[error("{name}: loading was interrupted: {reason}")]
     Interrupted {

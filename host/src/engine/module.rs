@@ -9,6 +9,7 @@ use wasmtime::component::Component;
 use super::bindings::HandlerPre;
 use super::state::State;
 use super::ticker::Ticker;
+use super::trial::NoDatabase;
 use super::{Inner, LoadError, inspect};
 
 /// A handler that is ready to be instantiated.
@@ -16,6 +17,8 @@ pub struct Module<D: GuestSql> {
     name: Arc<str>,
     digest: [u8; 32],
     pre: HandlerPre<State<D>>,
+    /// The same without a database.
+    trial: HandlerPre<State<NoDatabase>>,
     slots: u32,
     /// Guests of a module are interrupted for as long as it lives.
     _ticker: Arc<Ticker>,
@@ -38,6 +41,10 @@ impl<D: GuestSql> Module<D> {
 
     pub(super) fn pre(&self) -> &HandlerPre<State<D>> {
         &self.pre
+    }
+
+    pub(super) fn trial(&self) -> &HandlerPre<State<NoDatabase>> {
+        &self.trial
     }
 }
 
@@ -66,6 +73,8 @@ pub(super) fn load<D: GuestSql>(
     };
     let linked = inner.linker.instantiate_pre(&component);
     let pre = linked.and_then(HandlerPre::new).map_err(mismatch)?;
+    let linked = inner.trial_linker.instantiate_pre(&component);
+    let trial = linked.and_then(HandlerPre::new).map_err(mismatch)?;
     component
         .initialize_copy_on_write_image()
         .map_err(|e| invalid(&name, &e))?;
@@ -74,6 +83,7 @@ pub(super) fn load<D: GuestSql>(
         name,
         digest,
         pre,
+        trial,
         _ticker: Arc::clone(&inner.ticker),
     })
 }

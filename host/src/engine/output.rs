@@ -6,6 +6,7 @@ mod text;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tidegate_core::limits::{GuestLimits, LOG_BYTES, LOG_LINES};
 use tracing::Level;
 
 use self::about::About;
@@ -31,13 +32,18 @@ pub(super) enum Stream {
 pub(super) struct Output(Arc<Mutex<Sink>>);
 
 impl Output {
-    pub(super) fn new(consumer: Arc<str>, log_bytes: usize) -> Self {
+    pub(super) fn new(consumer: Arc<str>, limits: &GuestLimits) -> Self {
+        let room = Room {
+            lines: limits.log_lines,
+            bytes: limits.log_bytes,
+        };
         Self(Arc::new(Mutex::new(Sink {
             consumer,
             about: About::default(),
-            log_bytes,
-            left: log_bytes,
-            dropping: false,
+            room,
+            left: room,
+            dropping: None,
+            dropped: 0,
             stdout: Vec::new(),
             stderr: Vec::new(),
             tail: Vec::new(),
@@ -53,8 +59,9 @@ impl Output {
     pub(super) fn renew(&self, event: Event<'_>) {
         let mut sink = lock(&self.0);
         sink.about.set(event);
-        sink.left = sink.log_bytes;
-        sink.dropping = false;
+        sink.left = sink.room;
+        sink.dropping = None;
+        sink.dropped = 0;
         sink.tail.clear();
     }
 
@@ -69,6 +76,12 @@ impl Output {
     pub(super) fn stderr_tail(&self) -> String {
         let sink = lock(&self.0);
         String::from_utf8_lossy(&sink.tail).trim().to_owned()
+    }
+
+    /// How many of the record's lines were dropped, and the code of the limit.
+    pub(super) fn dropped(&self) -> Option<(&'static str, u64)> {
+        let sink = lock(&self.0);
+        sink.dropping.map(|full| (full.code(), sink.dropped))
     }
 
     /// A line of the guest's own logging.
@@ -95,9 +108,11 @@ fn lock(sink: &Mutex<Sink>) -> MutexGuard<'_, Sink> {
 struct Sink {
     consumer: Arc<str>,
     about: About,
-    log_bytes: usize,
-    left: usize,
-    dropping: bool,
+    room: Room,
+    left: Room,
+    dropping: Option<Full>,
+    /// Lines of the record that were dropped.
+    dropped: u64,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
     tail: Vec<u8>,
@@ -109,8 +124,9 @@ impl Sink {
             self.remember(bytes);
         }
         for piece in bytes.split_inclusive(|b| *b == b'\n') {
-            if self.dropping {
-                return;
+            if self.dropping.is_some() {
+                self.dropped += u64::from(piece.ends_with(b"\n"));
+                continue;
             }
             for part in piece.chunks(MAX_LINE) {
                 let line = self.line(stream);
@@ -167,17 +183,52 @@ impl Sink {
     /// Takes a line's cost from the budget; the first line that finds too little is replaced by one that says so.
     fn spend(&mut self, bytes: usize) -> bool {
         let cost = bytes + LINE_COST;
-        if self.dropping || cost <= self.left {
-            self.left = self.left.saturating_sub(cost);
-            return !self.dropping;
+        let full = match self.left {
+            _ if self.dropping.is_some() => self.dropping,
+            Room { lines: 0, .. } => Some(Full::Lines),
+            Room { bytes, .. } if cost > bytes => Some(Full::Bytes),
+            Room { .. } => None,
+        };
+        let Some(full) = full else {
+            self.left.lines -= 1;
+            self.left.bytes -= cost;
+            return true;
+        };
+        self.dropped += 1;
+        if self.dropping.replace(full).is_none() {
+            let (key, limit) = match full {
+                Full::Lines => ("log_lines", self.room.lines),
+                Full::Bytes => ("log_bytes", self.room.bytes),
+            };
+            let text = format!(
+                "dropped: the rest of this record's log lines is beyond the limit ({key}, {limit})"
+            );
+            self.say(Level::WARN, "log", &text, None);
         }
-        self.dropping = true;
-        let text = format!(
-            "dropped: the rest of this record's log lines is beyond the limit (log_bytes, {})",
-            self.log_bytes
-        );
-        self.say(Level::WARN, "log", &text, None);
         false
+    }
+}
+
+/// What a record may still log.
+#[derive(Clone, Copy)]
+struct Room {
+    lines: usize,
+    bytes: usize,
+}
+
+/// Which limit the first dropped line was beyond.
+#[derive(Clone, Copy)]
+enum Full {
+    Lines,
+    Bytes,
+}
+
+impl Full {
+    fn code(self) -> &'static str {
+        match self {
+            Full::Lines => LOG_LINES,
+            Full::Bytes => LOG_BYTES,
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
 use self::file::{Seen, Step, stamp};
-use super::{Engine, LoadError, Module};
+use super::{Engine, GuestEnv, LoadError, Module};
 
 /// Between two looks at the file.
 const POLL: Duration = Duration::from_millis(250);
@@ -50,15 +50,21 @@ impl<D: GuestSql> Drop for Handler<D> {
     }
 }
 
-/// Loads `path` and watches it from then on (through symbolic links, so that a swapped link is a change).
-pub async fn open<D: GuestSql>(engine: &Engine<D>, path: &Path) -> Result<Handler<D>, LoadError> {
+/// Loads `path`, for guests of `env`, and watches it from then on (through symbolic links, so that a swapped link is a
+/// change).
+pub async fn open<D: GuestSql>(
+    engine: &Engine<D>,
+    path: &Path,
+    env: &Arc<GuestEnv>,
+) -> Result<Handler<D>, LoadError> {
     // The stamp comes before the bytes: whatever changes in between is seen as a change.
     let seen = Seen::new(stamp(path).await);
     let wasm = read(path).await?;
-    let module = engine.load(&name(path), wasm).await?;
+    let module = load(engine, path, wasm, env).await?;
     let (sender, current) = channel(module);
     let watch = Watch {
         engine: engine.clone(),
+        env: Arc::clone(env),
         path: path.to_owned(),
         refused: None,
         sender,
@@ -69,6 +75,7 @@ pub async fn open<D: GuestSql>(engine: &Engine<D>, path: &Path) -> Result<Handle
 
 struct Watch<D: GuestSql> {
     engine: Engine<D>,
+    env: Arc<GuestEnv>,
     path: PathBuf,
     /// The digest of what was last refused, so that it is reported once.
     refused: Option<[u8; 32]>,
@@ -104,7 +111,7 @@ impl<D: GuestSql> Watch<D> {
         if digest == self.sender.borrow().digest() {
             return;
         }
-        match self.engine.load(&name(&self.path), wasm).await {
+        match load(&self.engine, &self.path, wasm, &self.env).await {
             Ok(module) => self.swap(module),
             Err(error) => self.refuse(digest, &error),
         }
@@ -128,6 +135,18 @@ impl<D: GuestSql> Watch<D> {
             tracing::error!(%error, refused = short(&digest), loaded, "the module that is loaded goes on");
         }
     }
+}
+
+/// Loads a module and starts it once.
+async fn load<D: GuestSql>(
+    engine: &Engine<D>,
+    path: &Path,
+    wasm: Vec<u8>,
+    env: &Arc<GuestEnv>,
+) -> Result<Arc<Module<D>>, LoadError> {
+    let module = engine.load(&name(path), wasm).await?;
+    engine.try_start(&module, env).await?;
+    Ok(module)
 }
 
 /// The bytes of a handler's file. What is no file, such as a pipe, or too large is refused unread.

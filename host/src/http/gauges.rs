@@ -35,7 +35,14 @@ fn consumer(shared: &Shared, snapshot: &Snapshot) {
     for state in [State::Running, State::Paused, State::Braked] {
         snapshot.set(&names::STATE, &[name, state.as_str()], flag(state == now));
     }
-    let module = shared.module();
+    if let Some(roster) = shared.roster() {
+        for state in ["running", "disabled", "braked", "unavailable"] {
+            let entries = roster.entries();
+            let count = entries.filter(|(_, entry)| entry.state() == state).count();
+            snapshot.set(&names::TENANTS, &[name, state], float(count));
+        }
+    }
+    let module = shared.own.module();
     let digest = hex::encode(module.digest());
     snapshot.set(&names::MODULE_INFO, &[name, &digest, module.name()], 1.0);
 }

@@ -15,6 +15,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::SqlParam;
 use super::error::{InboxError, MESSAGE_BYTES, chain, failure_of, no_standby, overdue};
+use super::pinned::Pinned;
 use super::settings::{Settings, WATCH_CLIENT};
 use super::statements::Statements;
 use super::tls::{self, NotSecured};
@@ -31,8 +32,10 @@ pub(crate) struct Connection {
     pub(crate) pipeline: Pipeline,
     /// How long an answer may take.
     pub(crate) patience: Duration,
+    /// What the session is pinned to.
+    pub(crate) pinned: Pinned,
     driver: AbortOnDropHandle<()>,
-    settings: Arc<Settings>,
+    pub(crate) settings: Arc<Settings>,
     address: Address,
 }
 
@@ -57,6 +60,8 @@ enum NotOpened {
     Nowhere,
     #[error("the server takes no writes")]
     ReadOnly,
+    #[error("the server does not tell what the session is set to")]
+    Untold,
     #[error("no answer within postgres.connect_timeout")]
     Late,
 }
@@ -66,27 +71,19 @@ impl Connection {
     pub(crate) async fn open(settings: &Arc<Settings>) -> Result<Self, InboxError> {
         let opened = async {
             let dialled = Self::dial(settings).await?;
-            let connection = Self {
+            let pinned = in_time(settings, set_up(&dialled.client, settings)).await?;
+            Ok(Self {
                 client: Arc::new(dialled.client),
                 statements: Statements::new(),
                 pipeline: dialled.pipeline,
                 patience: settings.patience,
+                pinned,
                 driver: dialled.driver,
                 settings: Arc::clone(settings),
                 address: dialled.address,
-            };
-            in_time(settings, connection.set_up()).await?;
-            Ok(connection)
+            })
         };
         opened.await.map_err(|e| not_opened(settings, &e))
-    }
-
-    async fn set_up(&self) -> Result<(), NotOpened> {
-        self.client.batch_execute(&self.settings.session).await?;
-        match self.client.batch_execute(WATCH_CLIENT).await {
-            Err(error) if error.is_closed() => Err(error.into()),
-            _ => Ok(()),
-        }
     }
 
     /// Opens a bare connection, without setting the session up.
@@ -219,6 +216,16 @@ impl Dialled {
     async fn is_read_only(&self) -> Result<bool, tokio_postgres::Error> {
         let rows = self.client.query("SHOW transaction_read_only", &[]).await?;
         Ok(rows.iter().any(|row| row.get::<_, &str>(0) == "on"))
+    }
+}
+
+/// Sets the session up; answers what it is pinned to.
+async fn set_up(client: &Client, settings: &Settings) -> Result<Pinned, NotOpened> {
+    let told = client.simple_query(&settings.session).await?;
+    let pinned = Pinned::read(&told).ok_or(NotOpened::Untold)?;
+    match client.batch_execute(WATCH_CLIENT).await {
+        Err(error) if error.is_closed() => Err(error.into()),
+        _ => Ok(pinned),
     }
 }
 

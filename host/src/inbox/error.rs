@@ -34,6 +34,9 @@ pub enum InboxError {
         /// What it refused, in a line that holds no values.
         message: String,
     },
+    /// There is no such login.
+    #[error("there is no role {0:?} on the server: name the login that the host runs under")]
+    NoSuchLogin(String),
     /// The schema has not been created, or is older than this binary.
     #[error("the schema \"tidegate\" in {0} is not migrated: run `tidegate migrate`")]
     NotMigrated(String),

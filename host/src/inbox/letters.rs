@@ -68,8 +68,6 @@ pub struct StoredLetter {
     pub former_ids: Vec<String>,
     /// The record and its cause.
     pub letter: Letter,
-    /// The handler module, sha256 of its bytes.
-    pub module_digest: Option<Vec<u8>>,
     /// What became of it.
     pub status: LetterStatus,
     /// When it was written, in UTC.
@@ -91,7 +89,7 @@ macro_rules! select {
                d.event_id, d.key, d.value, d.header_names, d.header_values, d.timestamp_ms, d.timestamp_type,
                d.code, d.message, d.sqlstate, d.attempts, d.module_digest, d.status, d.created_at::text,
                (extract(epoch FROM d.created_at) * 1000)::bigint AS created_ms,
-               d.closed_at::text, d.published_at::text, d.log_epoch, d.former_ids, d.unpublishable
+               d.closed_at::text, d.published_at::text, d.log_epoch, d.former_ids, d.unpublishable, d.tenant
               FROM tidegate.dead_letters d "#,
             $rest
         )
@@ -103,15 +101,15 @@ use select;
 const LIST: &str = concat!(
     select!("WHERE "),
     matching!(),
-    r#" ORDER BY d.created_at DESC, d.topic, d.partition, d."offset" DESC, d.id LIMIT $13"#
+    r#" ORDER BY d.created_at DESC, d.topic, d.partition, d."offset" DESC, d.id LIMIT $14"#
 );
 
 /// The letters behind one, oldest first.
 const PAGE: &str = concat!(
     select!("WHERE "),
     matching!(),
-    " AND ($13::text IS NULL OR (d.created_at, d.id) > ($13::text::timestamptz, $14::text)) \
-      ORDER BY d.created_at, d.id LIMIT $15"
+    " AND ($14::text IS NULL OR (d.created_at, d.id) > ($14::text::timestamptz, $15::text)) \
+      ORDER BY d.created_at, d.id LIMIT $16"
 );
 
 const SHOW: &str = select!("WHERE d.id = $1");
@@ -174,9 +172,12 @@ pub(super) fn stored(row: &Row) -> StoredLetter {
             record: record(row),
             scope: row.get(7),
             event_id: row.get(8),
+            tenant: row.get(28),
+            module_digest: row
+                .get::<_, Option<&[u8]>>(19)
+                .and_then(|digest| digest.try_into().ok()),
             cause,
         },
-        module_digest: row.get(19),
         status: LetterStatus::read(row.get(20)),
         created_at: row.get(21),
         created_at_ms: row.get(22),

@@ -8,7 +8,7 @@ use tokio_postgres::Row;
 use super::letters::{Given, LetterFilter, matching};
 use super::{Inbox, SqlParam};
 
-pub use work::{Taken, Turn};
+pub use work::{Taken, Turn, Untried};
 
 const REQUEST: &str = "
 INSERT INTO tidegate.replays (consumer_name, requested_by, filter) VALUES ($1, $2, $3) RETURNING id";
@@ -16,10 +16,10 @@ INSERT INTO tidegate.replays (consumer_name, requested_by, filter) VALUES ($1, $
 /// Every letter that may be replayed and waits in no other request, in the order of its log.
 const LETTERS: &str = concat!(
     r#"INSERT INTO tidegate.replay_letters (replay, position, letter_id)
-SELECT $13, row_number() OVER (ORDER BY d.topic, d.partition, d.log_epoch, d."offset"), d.id
+SELECT $14, row_number() OVER (ORDER BY d.topic, d.partition, d.log_epoch, d."offset"), d.id
   FROM tidegate.dead_letters d WHERE "#,
     matching!(),
-    " AND d.status = 'open' AND d.code <> 'skipped' AND (d.replay_round < $14 OR $15)
+    " AND d.status = 'open' AND d.code <> 'skipped' AND (d.replay_round < $15 OR $16)
 ON CONFLICT (letter_id) WHERE result IS NULL DO NOTHING"
 );
 
@@ -33,11 +33,11 @@ const PLAN: &str = concat!(
        CASE WHEN d.code = 'skipped' THEN 'skipped'
             WHEN EXISTS (SELECT 1 FROM tidegate.replay_letters l WHERE l.letter_id = d.id AND l.result IS NULL)
             THEN 'waiting'
-            WHEN d.replay_round >= $13 AND NOT $14 THEN 'parked'
+            WHEN d.replay_round >= $14 AND NOT $15 THEN 'parked'
             ELSE 'ready' END
   FROM tidegate.dead_letters d WHERE "#,
     matching!(),
-    r#" AND d.status = 'open' ORDER BY d.topic, d.partition, d.log_epoch, d."offset" LIMIT $15"#
+    r#" AND d.status = 'open' ORDER BY d.topic, d.partition, d.log_epoch, d."offset" LIMIT $16"#
 );
 
 const WAITING: &str = concat!(
@@ -50,7 +50,7 @@ const WAITING: &str = concat!(
 
 const PROGRESS: &str = "
 SELECT id, consumer_name, status, letters, resolved, rejected, duplicate, gone, waits, requested_at::text,
-       requested_by, filter, owner IS NOT NULL
+       requested_by, filter, owner IS NOT NULL, kept
   FROM tidegate.replays WHERE id = ANY ($1) ORDER BY id";
 
 const CANCEL: &str = "
@@ -143,6 +143,8 @@ pub struct ReplayProgress {
     pub duplicate: i64,
     /// Closed by somebody else before their turn.
     pub gone: i64,
+    /// Left as they are: their tenant could not run.
+    pub kept: i64,
     /// What the host that works on it waits for.
     pub waits: Option<String>,
     /// When it was asked for, in UTC.
@@ -158,7 +160,7 @@ pub struct ReplayProgress {
 impl ReplayProgress {
     /// Letters that had their turn.
     pub fn settled(&self) -> i64 {
-        self.resolved + self.rejected + self.duplicate + self.gone
+        self.resolved + self.rejected + self.duplicate + self.gone + self.kept
     }
 }
 
@@ -249,6 +251,7 @@ fn progress(row: &Row) -> ReplayProgress {
         rejected: row.get(5),
         duplicate: row.get(6),
         gone: row.get(7),
+        kept: row.get(13),
         waits: row.get(8),
         requested_at: row.get(9),
         requested_by: row.get(10),

@@ -16,15 +16,19 @@ mod embedded {
 const HISTORY: &str = "tidegate.schema_history";
 
 /// Held by whoever migrates. The number means nothing but Tidegate's migrations.
-const LOCK: &str = "SET lock_timeout = '60s'; SELECT pg_advisory_lock(7166182400921774)";
+const LOCK: &str = "SET search_path = pg_catalog, pg_temp; SET lock_timeout = '60s'; \
+    SELECT pg_advisory_lock(7166182400921774)";
 
 impl Inbox {
     /// Brings the schema to this binary's version; returns the names of what it applied. Idempotent; hosts that start
     /// at once wait for one another.
     pub async fn migrate(&self) -> Result<Vec<String>, InboxError> {
-        // The migrations' own word for a newer schema is that a file is missing.
-        if let Err(newer @ InboxError::Newer { .. }) = self.check_schema().await {
-            return Err(newer);
+        match self.check_schema().await {
+            // Where there is nothing to do, a login will do that may do nothing.
+            Ok(()) => return Ok(Vec::new()),
+            // The migrations' own word for a newer schema is that a file is missing.
+            Err(newer @ InboxError::Newer { .. }) => return Err(newer),
+            Err(_) => {}
         }
         let mut dialled = Connection::bare(&self.settings).await?;
         apply(&mut dialled.client, &self.settings).await

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio_postgres::config::{Host, TargetSessionAttrs};
 
 use super::error::InboxError;
+use super::pinned;
 use super::tls;
 use super::wire::is_consistent;
 use crate::config::PostgresConfig;
@@ -28,8 +29,12 @@ pub(crate) struct Settings {
     pub(crate) patience: Duration,
     /// How long a statement waits for a lock.
     pub(crate) lock_timeout: Duration,
-    /// What is set on each session.
+    /// What is set on each session; it answers with what the session is then pinned to.
     pub(crate) session: String,
+    /// The schemas in which guests' names are looked for.
+    pub(crate) search_path: Vec<String>,
+    /// The command that lets a guest's names mean what is configured, in its transaction.
+    pub(crate) guest_path: String,
 }
 
 impl Settings {
@@ -64,7 +69,13 @@ impl Settings {
             connect_timeout: config.connect_timeout,
             patience: config.statement_timeout + PATIENCE,
             lock_timeout: config.lock_timeout,
-            session: session(config),
+            session: format!(
+                "{} {}",
+                session(config),
+                pinned::session(&config.search_path)
+            ),
+            search_path: config.search_path.clone(),
+            guest_path: pinned::guest_path(&config.search_path),
             tls,
             driver,
         })
@@ -131,6 +142,10 @@ fn session(config: &PostgresConfig) -> String {
         ("IntervalStyle", "'postgres'".to_owned()),
         ("extra_float_digits", "1".to_owned()),
         ("bytea_output", "'hex'".to_owned()),
+        ("backslash_quote", "'safe_encoding'".to_owned()),
+        ("transform_null_equals", "off".to_owned()),
+        ("array_nulls", "on".to_owned()),
+        ("row_security", "on".to_owned()),
     ];
     values
         .map(|(name, value)| format!("SET {name} = {value};"))

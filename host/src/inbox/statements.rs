@@ -1,4 +1,4 @@
-//! Prepared statements of one connection, by text.
+//! Prepared statements of one connection, by text; a guest's by the role too that it was prepared under.
 //!
 //! The host's own are few and stay. A guest's are bounded: dropping the one used longest ago closes it on the
 //! server.
@@ -28,7 +28,20 @@ pub(crate) struct Prepared {
 pub(crate) struct Statements {
     host: HashMap<&'static str, Statement>,
     guest: LruCache<String, Prepared>,
+    /// Role and text of the statement looked for, in one piece: no allocation each time.
+    wanted: String,
     evicted: u64,
+}
+
+/// What a name means depends on the role: on the schemas that it may use, and on the policies that hold for it.
+fn key(role: Option<&str>, sql: &str, out: &mut String) {
+    out.clear();
+    if let Some(role) = role {
+        out.push_str(role);
+    }
+    // No role's name and no statement has it.
+    out.push('\0');
+    out.push_str(sql);
 }
 
 impl Statements {
@@ -36,6 +49,7 @@ impl Statements {
         Self {
             host: HashMap::new(),
             guest: LruCache::new(GUEST_STATEMENTS),
+            wanted: String::new(),
             evicted: 0,
         }
     }
@@ -48,15 +62,23 @@ impl Statements {
         self.host.insert(sql, statement);
     }
 
-    pub(crate) fn guest(&mut self, sql: &str) -> Option<Prepared> {
-        self.guest.get(sql).cloned()
+    /// The statement of this text, as it was prepared under `role`.
+    pub(crate) fn guest(&mut self, role: Option<&str>, sql: &str) -> Option<Prepared> {
+        key(role, sql, &mut self.wanted);
+        self.guest.get(self.wanted.as_str()).cloned()
     }
 
     /// Keeps a statement, maybe in place of another. Returns how many have had to go on this connection, when
     /// that has become worth telling: a cache's worth of them, then each time they have doubled.
-    pub(crate) fn keep_guest(&mut self, sql: String, prepared: Prepared) -> Option<u64> {
-        let replaced = self.guest.push(sql.clone(), prepared)?;
-        if replaced.0 == sql {
+    pub(crate) fn keep_guest(
+        &mut self,
+        role: Option<&str>,
+        sql: &str,
+        prepared: Prepared,
+    ) -> Option<u64> {
+        key(role, sql, &mut self.wanted);
+        let replaced = self.guest.push(self.wanted.clone(), prepared)?;
+        if replaced.0 == self.wanted {
             return None;
         }
         self.evicted += 1;

@@ -17,6 +17,7 @@ mod proof;
 mod refusal;
 mod replay;
 mod rows;
+mod stay;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -29,15 +30,19 @@ use tidegate_core::letter::Letter;
 use tidegate_core::limits::{GuestLimits, Limit};
 use tidegate_core::outcome::Outcome;
 use tidegate_core::progress::{Counts, LastRecord, ProgressKey};
-use tidegate_wall::Wall;
+use tidegate_wall::Judge;
 use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::error::{failure_of, overdue, unreachable};
+use super::gate::Gate;
 use super::pool::Held;
 use fence::Fence;
 use ledger::{Ledger, is_unusable};
+use rows::Returned;
+use stay::Stay;
 
+pub use claim::ModulesOf;
 pub use replay::{ReplayBegun, ReplayEnd, ReplayHead, ReplayResult};
 
 /// What a batch begins with.
@@ -53,8 +58,10 @@ pub struct BatchHead {
     pub expected: i64,
     /// The ids to claim; each scope and id once, offsets rising.
     pub claims: Vec<ClaimRequest>,
-    /// The handler module, sha256 of its bytes.
-    pub module_digest: Option<[u8; 32]>,
+    /// The handler modules that the claims are for.
+    pub modules: ModulesOf,
+    /// What this host knows the tenants by; none where records have no tenants.
+    pub tenants_revision: Option<i64>,
     /// What the transaction does about locks.
     pub locks: Locks,
 }
@@ -66,7 +73,7 @@ pub enum Begun {
     Open(Box<Transaction>, Vec<Claimed>),
     /// Still ours, but N is this: an earlier commit whose answer was lost has landed.
     Landed(i64),
-    /// Still ours and at this N, but the consumer is paused or braked.
+    /// Still ours and at this N, but the consumer is paused or braked, or its tenants are not what this host knows.
     Held,
     /// Another host owns the partition, or the row is gone.
     Fenced,
@@ -89,8 +96,6 @@ pub struct Finish {
     pub letters: Vec<(String, Letter)>,
     /// Scope and id of the events whose open letters this batch supersedes.
     pub superseded: Vec<(Arc<str>, EventId)>,
-    /// The handler module that rejected the letters.
-    pub module_digest: Option<[u8; 32]>,
     /// The Kafka cluster.
     pub cluster_id: String,
 }
@@ -104,8 +109,8 @@ impl From<&GuestLimits> for ResultLimits {
     }
 }
 
-/// The most that one query may return.
-#[derive(Clone, Copy, Debug)]
+/// The most that one record's queries may return, all together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResultLimits {
     /// Rows.
     pub rows: usize,
@@ -126,8 +131,10 @@ pub struct Guest {
     pub module: Arc<str>,
     /// The database role that they run under; none for the login's own.
     pub role: Option<Arc<str>>,
-    /// What one query may return.
+    /// What one record's queries may return.
     pub limits: ResultLimits,
+    /// Who judges them; none for the default rules.
+    pub judge: Option<Arc<Judge>>,
 }
 
 /// An open batch, or a letter's open replay.
@@ -137,13 +144,19 @@ pub struct Transaction {
     log_epoch: i32,
     /// The row that it began with and is proved by.
     fence: Fence,
-    wall: Wall,
+    gate: Gate,
     ledger: Ledger,
     /// Whose statements run now.
     guest: Arc<Guest>,
+    /// Whom the server takes for running: the host, or a guest.
+    stay: Stay,
+    /// How long a statement waits for a lock.
+    lock_wait: Duration,
     /// The record whose guest runs now.
     current: Option<i64>,
     calls: u32,
+    /// What the current record's queries have returned.
+    returned: Returned,
     /// A call is being answered. Found set by the next one, its future was dropped half-way.
     in_call: bool,
 }
@@ -152,23 +165,27 @@ pub struct Transaction {
 const CANCEL_WAIT: Duration = Duration::from_secs(2);
 
 impl Transaction {
-    fn new(mut held: Held, (key, log_epoch): (ProgressKey, i32), fence: Fence, wall: Wall) -> Self {
+    fn new(mut held: Held, (key, log_epoch): (ProgressKey, i32), fence: Fence, gate: Gate) -> Self {
         held.pipeline.clear();
+        let lock_wait = held.settings.lock_timeout;
         Self {
             held,
             key,
             log_epoch,
             fence,
-            wall,
+            gate,
             ledger: Ledger::default(),
             guest: Arc::default(),
+            stay: Stay::default(),
+            lock_wait,
             current: None,
             calls: 0,
+            returned: Returned::default(),
             in_call: false,
         }
     }
 
-    /// Says whose statements run from now on.
+    /// Says whose statements run from now on. Their role is taken before the first of them, if there is any.
     pub fn run_by(&mut self, guest: Arc<Guest>) {
         self.guest = guest;
     }
@@ -177,6 +194,7 @@ impl Transaction {
     pub fn enter(&mut self, offset: i64) {
         self.current = Some(offset);
         self.calls = 0;
+        self.returned = Returned::default();
         self.ledger.enter(offset);
     }
 
@@ -194,7 +212,7 @@ impl Transaction {
     pub async fn drain(&mut self) -> Option<Broken> {
         if self.in_call {
             // The wall limit alone drops a call half-way. Its statement may still run: no use to wait.
-            self.fail(Failure::Limit(Limit::Wall));
+            self.fail(Failure::Limit(Limit::DatabaseWait));
         } else {
             self.drain_window().await;
             self.probe().await;
@@ -238,7 +256,7 @@ impl Transaction {
             Ok(Err(why)) => unreachable(why),
             Err(_) => overdue("a staged statement", patience),
         };
-        self.ledger.lost(lost);
+        self.lost(lost);
         false
     }
 
@@ -257,7 +275,7 @@ impl Transaction {
             return;
         }
         let client = std::sync::Arc::clone(&self.held.client);
-        let probe = client.batch_execute("SELECT pg_current_xact_id_if_assigned()");
+        let probe = client.batch_execute("SELECT 1");
         match self.attend("a statement", probe).await {
             Ok(Ok(())) => self
                 .ledger

@@ -3,49 +3,66 @@
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
+use tidegate_core::limits::Limit;
+
 /// The most codes of handlers that are told apart.
 const MOST: usize = 64;
 /// What any further one is counted as.
 const OTHER: &str = "other";
 
-/// The host's own codes, which never run out of room.
-const OWN: [&str; 20] = [
+/// The host's own codes, which never run out of room; those of limits beside them.
+const OWN: [&str; 18] = [
     "bad-event-id",
     "bad-header",
     "bad-parameter",
+    "bad-tenant",
     "bad-ttl",
-    "cpu-limit",
     "escape",
     "host-crash",
-    "memory-limit",
-    "parameter-bytes-limit",
     "rejected",
-    "result-bytes-limit",
-    "result-rows-limit",
     "retries-exhausted",
     "retry",
     "sql-refused",
-    "statement-limit",
+    "tenant-braked",
+    "tenant-disabled",
+    "tenant-unavailable",
     "trap",
     "unexpected-row-count",
-    "wall-limit",
+    "unknown-tenant",
     OTHER,
 ];
 
-/// The codes of one consumer that have a label of their own.
-#[derive(Debug, Default)]
-pub(super) struct Codes(Mutex<HashSet<String>>);
+/// The codes, or other invented words, of one consumer that have a label of their own.
+#[derive(Debug)]
+pub(super) struct Codes {
+    known: Mutex<HashSet<String>>,
+    most: usize,
+}
+
+impl Default for Codes {
+    fn default() -> Self {
+        Self::with_room(MOST)
+    }
+}
 
 impl Codes {
+    /// Tells at most so many apart.
+    pub(super) fn with_room(most: usize) -> Self {
+        Self {
+            known: Mutex::default(),
+            most,
+        }
+    }
+
     /// The label for `code`.
     pub(super) fn label<'c>(&self, code: &'c str) -> &'c str {
-        if OWN.contains(&code) {
+        if OWN.contains(&code) || Limit::ALL.iter().any(|limit| limit.code() == code) {
             return code;
         }
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.contains(code) {
             code
-        } else if known.len() < MOST {
+        } else if known.len() < self.most {
             known.insert(code.to_owned());
             code
         } else {

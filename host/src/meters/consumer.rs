@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use metrics::{Counter, Histogram};
+use tidegate_core::limits::{LOG_BYTES, LOG_LINES, Limit};
 use tidegate_core::progress::Counts;
 use tidegate_core::record::TopicPartition;
 use tidegate_core::verdict::Verdict;
@@ -14,8 +15,11 @@ use super::codes::Codes;
 use super::places::{Place, Places, Stay};
 use super::registry::Registry;
 use super::table::{self as names, Metric};
-use super::tally::{Tally, Times};
+use super::tally::{Tally, TenantCounts, Times};
 use crate::config::ConsumerConfig;
+
+/// The most tenants of a consumer that are told apart.
+const TENANTS: usize = 200;
 
 /// What one consumer measures.
 pub struct Meters {
@@ -23,6 +27,7 @@ pub struct Meters {
     registry: Registry,
     topics: HashMap<String, Topic>,
     codes: Codes,
+    tenants: Codes,
     batch: Batch,
     guest_cpu: Histogram,
     guest_memory: Histogram,
@@ -64,10 +69,20 @@ impl Meters {
                 .counter(&names::RETRIES, &[name, verdict])
                 .increment(0);
         }
+        for limit in Limit::ALL
+            .map(Limit::code)
+            .iter()
+            .chain(&[LOG_LINES, LOG_BYTES])
+        {
+            registry
+                .counter(&names::LIMITS, &[name, limit])
+                .increment(0);
+        }
         Arc::new(Self {
             consumer: name.into(),
             topics: config.topics.iter().map(topic).collect(),
             codes: Codes::default(),
+            tenants: Codes::with_room(TENANTS),
             batch: Batch::new(registry, name),
             guest_cpu: histogram(&names::GUEST_CPU),
             guest_memory: histogram(&names::GUEST_MEMORY),
@@ -114,8 +129,26 @@ impl Meters {
                 .counter(&names::DEAD_LETTERS, &labels)
                 .increment(1);
         }
+        for counts in &tally.tenants {
+            self.count_tenant(counts);
+        }
         for age in &tally.ages {
             self.batch.age.record(*age);
+        }
+    }
+
+    fn count_tenant(&self, counts: &TenantCounts) {
+        let tenant = self.tenants.label(counts.tenant.as_str());
+        let outcomes = [
+            ("done", counts.done),
+            ("skipped", counts.skipped),
+            ("rejected", counts.rejected),
+            ("duplicate", counts.duplicate),
+        ];
+        for (outcome, count) in outcomes.into_iter().filter(|(_, count)| *count > 0) {
+            let labels = [&*self.consumer, tenant, outcome];
+            let counter = self.registry.counter(&names::TENANT_RECORDS, &labels);
+            counter.increment(count);
         }
     }
 
@@ -138,10 +171,25 @@ impl Meters {
         self.registry.counter(&names::RETRIES, &labels).increment(1);
     }
 
-    /// A guest instance has ended that had used this CPU time and this memory, in bytes.
-    pub fn guest_ended(&self, (cpu, memory): (Duration, usize)) {
+    /// A guest ran into the limit of this code, so often.
+    pub fn limited(&self, code: &'static str, times: u64) {
+        let labels = [&*self.consumer, code];
+        self.registry
+            .counter(&names::LIMITS, &labels)
+            .increment(times);
+    }
+
+    /// A guest instance, of a tenant's if it has one, has ended that had used this CPU time and this memory, in bytes.
+    pub fn guest_ended(&self, tenant: Option<&str>, (cpu, memory): (Duration, usize)) {
         self.guest_cpu.record(cpu);
         self.guest_memory.record(float(memory));
+        if let Some(tenant) = tenant {
+            let labels = [&*self.consumer, self.tenants.label(tenant)];
+            let micros = u64::try_from(cpu.as_micros()).unwrap_or(u64::MAX);
+            self.registry
+                .counter(&names::TENANT_CPU, &labels)
+                .increment(micros);
+        }
     }
 
     /// So many dead letters are published and marked.

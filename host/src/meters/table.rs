@@ -90,10 +90,22 @@ metrics! {
     DEAD_LETTERS: Kind::Counter, "tidegate_dead_letters_total", ["consumer", "topic", "code"],
         "Dead letters written, by code; beyond 64 codes of handlers a consumer the code is other",
         "once a letter has been written";
+    TENANT_RECORDS: Kind::Counter, "tidegate_tenant_records_total", ["consumer", "tenant", "outcome"],
+        "Records committed, by tenant and outcome (done, skipped, rejected, duplicate); beyond 200 tenants a consumer the tenant is other",
+        "once a tenant's record has been committed";
+    TENANT_CPU: Kind::Counter, "tidegate_tenant_guest_cpu_microseconds_total", ["consumer", "tenant"],
+        "CPU time of a tenant's guests, bounded in number as the records",
+        "once a tenant's guest has ended";
+    TENANTS: Kind::Gauge, "tidegate_tenants", ["consumer", "state"],
+        "Tenants by state (running, disabled, braked, unavailable)",
+        "for a consumer with tenants";
     REPLAYS: Kind::Counter, "tidegate_replays_total", ["consumer", "result"],
         "Dead letters replayed, by result", "once one has been replayed";
     RETRIES: Kind::Counter, "tidegate_retries_total", ["consumer", "verdict"],
         "Attempts that broke and were rolled back, by the verdict on them", "";
+    LIMITS: Kind::Counter, "tidegate_guest_limits_total", ["consumer", "limit"],
+        "Limits that guests ran into, by code, also where a retry got through; for log-lines-limit and log-bytes-limit the lines dropped",
+        "";
     BATCH_RECORDS: RECORDS_OF_A_BATCH, "tidegate_batch_records", ["consumer"],
         "Records of a committed batch", "";
     BATCH_SECONDS: SECONDS, "tidegate_batch_duration_seconds", ["consumer"],

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use tidegate_core::progress::Counts;
 use tidegate_core::record::TopicPartition;
+use tidegate_core::tenant::TenantName;
 use uuid::Uuid;
 
 /// A batch, counted, its COMMIT not yet answered.
@@ -21,10 +22,40 @@ pub struct Tally {
     pub counts: Counts,
     /// Codes of its dead letters.
     pub codes: Vec<String>,
+    /// The same by tenant, where records have tenants.
+    pub tenants: Vec<TenantCounts>,
     /// Of each duplicate whose claim stands, what share of the claim's life had passed.
     pub ages: Vec<f64>,
     /// When its first record was fetched.
     pub fetched: Instant,
+}
+
+/// What records of one tenant came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TenantCounts {
+    /// Whose.
+    pub tenant: TenantName,
+    /// Handled.
+    pub done: u64,
+    /// Passed over.
+    pub skipped: u64,
+    /// Dead letters.
+    pub rejected: u64,
+    /// Of either kind.
+    pub duplicate: u64,
+}
+
+impl TenantCounts {
+    /// Nothing yet.
+    pub fn of(tenant: TenantName) -> Self {
+        Self {
+            tenant,
+            done: 0,
+            skipped: 0,
+            rejected: 0,
+            duplicate: 0,
+        }
+    }
 }
 
 /// How long a committed batch spent where.

@@ -8,12 +8,14 @@ use tidegate_core::claim::{Age, ClaimRequest, Claimed, DuplicateKind, Standing};
 use tidegate_core::failure::{Broken, Failure};
 use tidegate_core::lanes::Locks;
 use tidegate_core::letter::Letter;
+use tidegate_core::outcome::Outcome;
+use tidegate_core::tenant::BadTenant;
 use tidegate_core::text::bounded;
 
-use crate::engine::Module;
 use crate::faults::{self, Point};
 use crate::inbox::{BatchHead, Begun, Finish};
 use crate::meters::{Tally, Times};
+use crate::worker::cast::{Cast, ESCAPED, NoCast, Part, Runner};
 use crate::worker::claims::{Claims, Copies, Fate};
 use crate::worker::finish::finish;
 use crate::worker::guests::{Guests, Ran};
@@ -40,14 +42,25 @@ pub enum Attempt {
     TooLong,
     /// Nothing was run: an earlier commit, whose answer was lost, had landed. N is this.
     Landed(i64),
-    /// Nothing was run: the consumer is paused or braked.
+    /// Nothing was run: the consumer is paused or braked, or its tenants are to be read anew.
     Held,
     /// Nothing was run: another owner has the partition.
     Fenced,
-    /// Rolled back: with these records too many would be rejected; the last of them, and why.
-    Tripped(Trip, String),
+    /// Rolled back: with these records too many of one tenant, or of a consumer without, would be rejected.
+    Tripped(Tripped),
     /// Rolled back.
     Broken(Broken),
+}
+
+/// Who would have too many records rejected.
+#[derive(Debug)]
+pub struct Tripped {
+    /// Which rule trips.
+    pub trip: Trip,
+    /// The last of the rejected records, and why.
+    pub last: String,
+    /// Whose.
+    pub runner: Arc<Runner>,
 }
 
 /// Tries `batch`, which is not empty, in one transaction: whether on a `fresh` connection, and what it does about locks.
@@ -57,21 +70,29 @@ pub async fn attempt(
     batch: &[Pending],
     (fresh, locks): (bool, Locks),
 ) -> Attempt {
-    let module = shared.module();
+    let cast = match Cast::of(shared, batch) {
+        Ok(cast) => cast,
+        Err(NoCast::Later) => return Attempt::Held,
+        Err(NoCast::Before(offset)) => return Attempt::SplitBefore(offset),
+    };
     let copies = Copies::of(batch);
+    let asking = copies.asking(batch);
     let head = BatchHead {
         key: shared.key(&batch[0].record.source),
         owner: at.token,
         log_epoch: at.log_epoch,
         expected: at.next,
-        claims: copies.claims(batch),
-        module_digest: Some(module.digest()),
+        modules: cast.modules(&asking),
+        claims: asking
+            .iter()
+            .filter_map(|at| batch[*at].claim.clone())
+            .collect(),
+        tenants_revision: cast.revision,
         locks,
     };
     let clock = Instant::now();
     match shared.inbox.begin(&head, fresh).await {
-        Ok(Begun::Open(mut db, claimed)) => {
-            db.run_by(shared.guest(&module));
+        Ok(Begun::Open(db, claimed)) => {
             faults::at(Point::Begun, batch[batch.len() - 1].offset());
             let claimed = copies.spread(batch, &claimed);
             Box::pin(run(
@@ -81,8 +102,9 @@ pub async fn attempt(
                     batch,
                     copies,
                     claimed,
+                    cast,
                 },
-                (module, db, clock.elapsed()),
+                (db, clock.elapsed()),
             ))
             .await
         }
@@ -101,10 +123,10 @@ async fn run(
     shared: &Shared,
     at: &Position,
     claims: Claims<'_>,
-    (module, db, begin_time): (Arc<Module<Db>>, Db, Duration),
+    (db, begin_time): (Db, Duration),
 ) -> Attempt {
-    let (clock, digest) = (Instant::now(), module.digest());
-    let mut guests = Guests::new(shared, module, db);
+    let clock = Instant::now();
+    let mut guests = Guests::new(shared, db);
     let (fates, ages) = match fates(&claims, &mut guests, shared.batch_time).await {
         Ok(known) => known,
         Err(end) => {
@@ -112,18 +134,20 @@ async fn run(
             return end;
         }
     };
-    if let Some(trip) = shared.trips(fates.iter().map(Fate::ended)) {
+    if let Some(tripped) = tripped(&claims, &fates) {
         guests.into_db().rollback().await;
-        return Attempt::Tripped(trip, latest(claims.batch, &fates));
+        return Attempt::Tripped(tripped);
     }
     let guests_time = clock.elapsed();
-    let finish = finish(shared, at, &claims, (&fates, digest));
+    let finish = finish(shared, at, &claims, &fates);
     let (next, letters) = (finish.next_offset, finish.letters.len());
     faults::at(Point::GuestsDone, next - 1);
-    let tally = tally(at, claims.batch, &finish, ages);
+    let tally = tally(at, &claims, &fates, (&finish, ages));
     match guests.into_db().commit(finish).await {
         Ok(commit) => {
-            shared.ended(fates.iter().map(Fate::ended));
+            for runner in claims.cast.runners() {
+                runner.tenant.conduct.ended(claims.ends_of(runner, &fates));
+            }
             let commit_time = clock.elapsed() - guests_time;
             let times = Times {
                 begin: begin_time,
@@ -132,6 +156,7 @@ async fn run(
                 commit,
             };
             shared.meters.committed(&tally, times);
+            hold_back_escaped(shared, &claims.cast).await;
             tracing::debug!(consumer = %shared.name, next, records = fates.len(), ?begin_time, ?guests_time, ?commit_time, "batch committed");
             Attempt::Committed { next, letters }
         }
@@ -144,24 +169,54 @@ async fn run(
     }
 }
 
-/// The last rejected record, and why.
-fn latest(batch: &[Pending], fates: &[Fate]) -> String {
-    let rejected = batch.iter().zip(fates).rev().find_map(|(pending, fate)| {
-        let Fate::Rejected(cause) = fate else {
-            return None;
-        };
-        let words = bounded(&cause.message, REASON);
-        let (source, offset) = (&pending.record.source, pending.offset());
-        Some(format!(
-            "the last one, {source} at {offset}, with code `{}`: {words}",
-            cause.code
-        ))
+/// Whose brake committing these would trip, if anybody's.
+fn tripped(claims: &Claims<'_>, fates: &[Fate]) -> Option<Tripped> {
+    claims.cast.runners().iter().find_map(|runner| {
+        let trip = runner.tenant.conduct.trips(claims.ends_of(runner, fates))?;
+        Some(Tripped {
+            trip,
+            last: latest(claims, fates, runner),
+            runner: Arc::clone(runner),
+        })
+    })
+}
+
+/// The last rejected record of a runner's, and why.
+fn latest(claims: &Claims<'_>, fates: &[Fate], runner: &Arc<Runner>) -> String {
+    let records = claims.batch.iter().zip(&claims.cast.parts).zip(fates).rev();
+    let mut rejected = records.filter_map(|((pending, part), fate)| match fate {
+        Fate::Rejected(cause) if part.is_of(runner) => Some((pending, cause)),
+        _ => None,
     });
-    rejected.unwrap_or_default()
+    let Some((pending, cause)) = rejected.next() else {
+        return String::new();
+    };
+    let words = bounded(&cause.message, REASON);
+    let (source, offset) = (&pending.record.source, pending.offset());
+    format!(
+        "the last one, {source} at {offset}, with code `{}`: {words}",
+        cause.code
+    )
+}
+
+/// A tenant whose module tried to leave its transaction is braked once the record's letter is safe.
+async fn hold_back_escaped(shared: &Shared, cast: &Cast) {
+    for runner in cast.runners() {
+        let tenant = &runner.tenant;
+        if tenant.name.is_some() && tenant.is_quarantined(&runner.module) {
+            shared.hold_back(tenant, &runner.module, ESCAPED).await;
+        }
+    }
 }
 
 /// What the batch is counted as, once it is known to be committed.
-fn tally(at: &Position, batch: &[Pending], finish: &Finish, ages: Vec<f64>) -> Tally {
+fn tally(
+    at: &Position,
+    claims: &Claims<'_>,
+    fates: &[Fate],
+    (finish, ages): (&Finish, Vec<f64>),
+) -> Tally {
+    let batch = claims.batch;
     let code = |(_, letter): &(String, Letter)| letter.cause.code.clone();
     Tally {
         source: batch[0].record.source.clone(),
@@ -170,6 +225,7 @@ fn tally(at: &Position, batch: &[Pending], finish: &Finish, ages: Vec<f64>) -> T
         records: batch.len(),
         counts: finish.counts,
         codes: finish.letters.iter().map(code).collect(),
+        tenants: claims.by_tenant(fates),
         ages,
         fetched: batch[0].fetched,
     }
@@ -185,15 +241,17 @@ async fn fates(
     let ages = known.iter().flatten().filter_map(|known| known.age);
     let mut ages: Vec<f64> = ages.map(Age::share).collect();
     let until = Instant::now() + patience;
-    let mut fates: Vec<Fate> = Vec::with_capacity(claims.batch.len());
-    for (index, pending) in claims.batch.iter().enumerate() {
-        if index > 0 && Instant::now() > until {
+    let mut fates: Vec<Option<Fate>> = claims.batch.iter().map(|_| None).collect();
+    for (nth, index) in claims.cast.order().into_iter().enumerate() {
+        if nth > 0 && Instant::now() > until {
             return Err(Attempt::TooLong);
         }
+        let pending = &claims.batch[index];
         let fate = match (claims.copies.first[index], claims.claimed[index]) {
+            // A copy is of its first one's tenant, so that has run.
             (Some(first), _) => match (&fates[first], &known[first]) {
                 // The first copy's outcome does not stand as handled: this copy may be the corrected one.
-                (Fate::Rejected(_), _) | (_, Some(Standing { rejected: true, .. })) => {
+                (Some(Fate::Rejected(_)), _) | (_, Some(Standing { rejected: true, .. })) => {
                     return Err(Attempt::SplitBefore(pending.offset()));
                 }
                 _ => {
@@ -204,20 +262,35 @@ async fn fates(
             (None, Some(Claimed::Duplicate)) => {
                 Fate::Duplicate(known[index].map_or(DuplicateKind::Republish, |known| known.kind))
             }
-            (None, _) => own_fate(pending, guests).await.map_err(Attempt::Broken)?,
+            (None, _) => {
+                let part = &claims.cast.parts[index];
+                let fate = own_fate(pending, part, guests).await;
+                fate.map_err(Attempt::Broken)?
+            }
         };
-        fates.push(fate);
+        fates[index] = Some(fate);
     }
-    Ok((fates, ages))
+    Ok((fates.into_iter().flatten().collect(), ages))
 }
 
-async fn own_fate(pending: &Pending, guests: &mut Guests<'_>) -> Result<Fate, Broken> {
-    match &pending.decided {
-        Some(cause) => Ok(Fate::Rejected(cause.clone())),
-        None => Ok(match guests.run(pending).await? {
+async fn own_fate(pending: &Pending, part: &Part, guests: &mut Guests<'_>) -> Result<Fate, Broken> {
+    if let Some(cause) = &pending.decided {
+        return Ok(Fate::Rejected(cause.clone()));
+    }
+    match part {
+        Part::Run(runner) => Ok(match guests.run(runner, pending).await? {
             Ran::As(outcome) => Fate::Handled(outcome),
             Ran::Rejected(cause) => Fate::Rejected(cause),
         }),
+        Part::PutAside(cause) => Ok(Fate::Rejected(cause.clone())),
+        Part::PassOver => Ok(Fate::Handled(Outcome::Skipped)),
+        Part::Stop(message) => Err(Broken {
+            offset: Some(pending.offset()),
+            failure: Failure::NoTenant {
+                message: message.clone(),
+            },
+        }),
+        Part::Nobody => Ok(Fate::Rejected(BadTenant::NoName.into())),
     }
 }
 

@@ -1,11 +1,15 @@
 //! A batch's claims: which records ask for one, which are copies, and what each came to.
 
+use std::sync::Arc;
+
 use tidegate_core::batch::first_copies_among;
 use tidegate_core::brake::Ended;
-use tidegate_core::claim::{ClaimRequest, Claimed, DuplicateKind};
+use tidegate_core::claim::{Claimed, DuplicateKind};
 use tidegate_core::letter::Cause;
 use tidegate_core::outcome::Outcome;
 
+use crate::meters::TenantCounts;
+use crate::worker::cast::{Cast, Runner};
 use crate::worker::pending::Pending;
 
 /// Which records of a batch are later copies of an event that an earlier one carries.
@@ -27,10 +31,9 @@ impl Copies {
         self.first[index].is_none() && batch[index].claim.is_some()
     }
 
-    /// What the batch asks of the inbox: each event once.
-    pub(super) fn claims(&self, batch: &[Pending]) -> Vec<ClaimRequest> {
-        let asking = (0..batch.len()).filter(|i| self.asks(batch, *i));
-        asking.filter_map(|i| batch[i].claim.clone()).collect()
+    /// The records that ask the inbox: each event once.
+    pub(super) fn asking(&self, batch: &[Pending]) -> Vec<usize> {
+        (0..batch.len()).filter(|i| self.asks(batch, *i)).collect()
     }
 
     /// The inbox's answers, at the records that asked.
@@ -53,6 +56,42 @@ pub(super) struct Claims<'a> {
     pub(super) batch: &'a [Pending],
     pub(super) copies: Copies,
     pub(super) claimed: Vec<Option<Claimed>>,
+    pub(super) cast: Cast,
+}
+
+impl Claims<'_> {
+    /// What the brake sees of a runner's records.
+    pub(super) fn ends_of<'a>(
+        &'a self,
+        runner: &'a Arc<Runner>,
+        fates: &'a [Fate],
+    ) -> impl Iterator<Item = Ended> + 'a {
+        let records = self.cast.parts.iter().zip(fates);
+        let own = records.filter(move |(part, _)| part.is_of(runner));
+        own.filter_map(|(_, fate)| fate.ended())
+    }
+
+    /// How many records of each tenant came to what.
+    pub(super) fn by_tenant(&self, fates: &[Fate]) -> Vec<TenantCounts> {
+        let mut counts: Vec<TenantCounts> = Vec::new();
+        for (pending, fate) in self.batch.iter().zip(fates) {
+            let Some(name) = &pending.tenant else {
+                continue;
+            };
+            let known = counts.iter().position(|of| of.tenant == *name);
+            let at = known.unwrap_or_else(|| {
+                counts.push(TenantCounts::of(name.clone()));
+                counts.len() - 1
+            });
+            match fate {
+                Fate::Handled(Outcome::Skipped) => counts[at].skipped += 1,
+                Fate::Handled(_) => counts[at].done += 1,
+                Fate::Duplicate(_) => counts[at].duplicate += 1,
+                Fate::Rejected(_) => counts[at].rejected += 1,
+            }
+        }
+        counts
+    }
 }
 
 /// What a record came to in an attempt.
@@ -63,12 +102,13 @@ pub(super) enum Fate {
 }
 
 impl Fate {
-    /// What the brake sees of it.
-    pub(super) fn ended(&self) -> Ended {
+    /// What the brake sees of it; nothing of what was only put aside.
+    pub(super) fn ended(&self) -> Option<Ended> {
         match self {
-            Fate::Handled(_) | Fate::Duplicate(_) => Ended::Well,
-            Fate::Rejected(cause) if cause.is_trap() => Ended::Trapped,
-            Fate::Rejected(_) => Ended::Rejected,
+            Fate::Handled(_) | Fate::Duplicate(_) => Some(Ended::Well),
+            Fate::Rejected(cause) if cause.is_of_absence() => None,
+            Fate::Rejected(cause) if cause.is_trap() => Some(Ended::Trapped),
+            Fate::Rejected(_) => Some(Ended::Rejected),
         }
     }
 }

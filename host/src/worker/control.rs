@@ -19,7 +19,7 @@ const LEAVE: Duration = Duration::from_secs(1);
 
 /// Runs until `stop`.
 pub async fn keep(shared: Arc<Shared>, stop: CancellationToken) {
-    let mut modules = shared.modules.clone();
+    let mut modules = shared.own.modules();
     // Starting with another module than the one that tripped the brake is activating it.
     let mut activated = true;
     loop {
@@ -39,7 +39,7 @@ pub async fn keep(shared: Arc<Shared>, stop: CancellationToken) {
             () = shared.look.notified() => {}
             changed = modules.changed() => {
                 activated = true;
-                shared.module_changed();
+                shared.own.conduct.module_changed();
                 if changed.is_err() {
                     break;
                 }
@@ -50,7 +50,7 @@ pub async fn keep(shared: Arc<Shared>, stop: CancellationToken) {
 }
 
 async fn look(shared: &Shared, activated: bool) -> Result<Control, Failure> {
-    let (host, digest) = (&shared.host, shared.module().digest());
+    let (host, digest) = (&shared.host, shared.own.module().digest());
     let inbox = &shared.inbox;
     inbox
         .beat(&shared.name, (host.id, &host.label), &digest)
@@ -77,7 +77,7 @@ fn take_in(shared: &Shared, control: Control) {
     match (before.state, control.state) {
         (State::Running, State::Running) => {}
         (_, State::Running) => {
-            shared.brake_released();
+            shared.own.conduct.released();
             tracing::info!(%consumer, "the consumer runs again");
         }
         (_, State::Paused) => {

@@ -16,7 +16,7 @@ pub(super) fn finish(
     shared: &Shared,
     at: &Position,
     claims: &Claims<'_>,
-    (fates, digest): (&[Fate], [u8; 32]),
+    fates: &[Fate],
 ) -> Finish {
     let last = &claims.batch[claims.batch.len() - 1];
     let mut finish = Finish {
@@ -24,7 +24,6 @@ pub(super) fn finish(
         committed: at.committed,
         last: Some(last.last_record()),
         cluster_id: at.cluster_id.to_string(),
-        module_digest: Some(digest),
         counts: Counts::default(),
         outcomes: Vec::new(),
         letters: Vec::new(),
@@ -46,7 +45,9 @@ pub(super) fn finish(
                 .push((claim.scope.clone(), claim.event_id.clone(), outcome));
         }
         if let Fate::Rejected(cause) = fate {
-            finish.letters.push(letter(shared, at, pending, cause));
+            let digest = claims.cast.digest(index);
+            let letter = letter(shared, at, (pending, digest), cause);
+            finish.letters.push(letter);
         }
     }
     finish
@@ -72,7 +73,12 @@ fn other_than_done(fate: &Fate) -> Option<Outcome> {
     }
 }
 
-fn letter(shared: &Shared, at: &Position, pending: &Pending, cause: &Cause) -> (String, Letter) {
+fn letter(
+    shared: &Shared,
+    at: &Position,
+    (pending, module_digest): (&Pending, Option<[u8; 32]>),
+    cause: &Cause,
+) -> (String, Letter) {
     let source = &pending.record.source;
     let log = (&*at.cluster_id, at.log_epoch);
     let id = letter_id(&shared.name, log, source, pending.offset(), 0);
@@ -80,6 +86,8 @@ fn letter(shared: &Shared, at: &Position, pending: &Pending, cause: &Cause) -> (
         record: pending.record.clone(),
         scope: pending.scope().to_owned(),
         event_id: pending.known_id(),
+        tenant: pending.tenant(),
+        module_digest,
         cause: shared.config.letters.kept(cause.clone()),
     };
     (id, letter)

@@ -6,13 +6,16 @@ use tidegate_core::claim::EventId;
 use tidegate_core::failure::{Broken, Failure};
 use tidegate_core::letter::Cause;
 use tidegate_core::outcome::{GuestEnd, Outcome};
+use tidegate_core::tenant::TenantName;
 use tidegate_core::verdict::{Facts, cause};
 
 use crate::config::InstancePer;
-use crate::engine::{Event, Instance, Module, NoInstance};
+use crate::engine::{Event, Instance, NoInstance};
 use crate::faults::{self, Point};
+use crate::worker::cast::Runner;
 use crate::worker::pending::Pending;
 use crate::worker::shared::{Db, Shared};
+use crate::worker::tenant::Tenant;
 
 /// How a record's own run ended.
 #[derive(Debug)]
@@ -23,10 +26,11 @@ pub enum Ran {
     Rejected(Cause),
 }
 
-/// Runs a module on the records of one transaction.
+/// Runs modules on the records of one transaction, one after the other.
 pub struct Guests<'a> {
     shared: &'a Shared,
-    module: Arc<Module<Db>>,
+    /// Whose records run now.
+    runner: Option<Arc<Runner>>,
     place: Place,
 }
 
@@ -40,10 +44,10 @@ const ALWAYS_SOMEWHERE: &str = "the transaction is with us or with an instance";
 
 impl<'a> Guests<'a> {
     /// No instance is made until a record needs one.
-    pub fn new(shared: &'a Shared, module: Arc<Module<Db>>, db: Db) -> Self {
+    pub fn new(shared: &'a Shared, db: Db) -> Self {
         Self {
             shared,
-            module,
+            runner: None,
             place: Place::Idle(db),
         }
     }
@@ -70,7 +74,7 @@ impl<'a> Guests<'a> {
     pub fn into_db(self) -> Db {
         match self.place {
             Place::Idle(db) => Some(db),
-            Place::Running(instance) => Some(end(self.shared, *instance)),
+            Place::Running(instance) => Some(end(self.shared, self.runner.as_deref(), *instance)),
             Place::Moving => None,
         }
         .expect(ALWAYS_SOMEWHERE)
@@ -78,13 +82,17 @@ impl<'a> Guests<'a> {
 
     /// Runs the handler on one record. The error names the earliest record known to have failed, which may
     /// be one before this.
-    pub async fn run(&mut self, pending: &Pending) -> Result<Ran, Broken> {
+    pub async fn run(&mut self, runner: &Arc<Runner>, pending: &Pending) -> Result<Ran, Broken> {
         self.db().enter(pending.offset());
-        let end = match self.instance().await {
+        self.turn_to(runner);
+        let end = match self.instance(runner).await {
             Ok(mut instance) => {
                 faults::at(Point::BeforeCall, pending.offset());
                 let end = instance.call(event(pending)).await;
                 faults::at(Point::AfterCall, pending.offset());
+                if let Some((code, lines)) = instance.dropped() {
+                    self.shared.meters.limited(code, lines);
+                }
                 self.place = Place::Running(instance);
                 end
             }
@@ -99,20 +107,46 @@ impl<'a> Guests<'a> {
                 });
             }
         };
-        self.judge(pending, end).await
+        let ran = self.judge(pending, end).await;
+        if let Err(Broken {
+            failure: Failure::Limit(limit),
+            ..
+        }) = &ran
+        {
+            self.shared.meters.limited(limit.code(), 1);
+        }
+        ran
     }
 
-    async fn instance(&mut self) -> Result<Box<Instance<Db>>, NoInstance> {
+    /// Another tenant's records begin: nothing of the last one's instance is left to it.
+    fn turn_to(&mut self, runner: &Arc<Runner>) {
+        let now = self.runner.as_ref();
+        if now.is_some_and(|now| Arc::ptr_eq(now, runner)) {
+            return;
+        }
+        self.place = match std::mem::replace(&mut self.place, Place::Moving) {
+            Place::Running(instance) => {
+                Place::Idle(end(self.shared, self.runner.as_deref(), *instance))
+            }
+            place => place,
+        };
+        let guest = runner.tenant.guest(&runner.module);
+        self.db().run_by(guest);
+        self.runner = Some(Arc::clone(runner));
+    }
+
+    async fn instance(&mut self, runner: &Runner) -> Result<Box<Instance<Db>>, NoInstance> {
+        let tenant = &runner.tenant;
         let db = match std::mem::replace(&mut self.place, Place::Moving) {
-            Place::Running(instance) if self.may_go_on(&instance) => return Ok(instance),
-            Place::Running(instance) => end(self.shared, *instance),
+            Place::Running(instance) if may_go_on(tenant, &instance) => return Ok(instance),
+            Place::Running(instance) => end(self.shared, Some(runner), *instance),
             Place::Idle(db) => db,
             Place::Moving => return Err(NoInstance::Guest(GuestEnd::Unheard)),
         };
         match self
             .shared
             .engine
-            .instantiate(&self.module, &self.shared.env, db)
+            .instantiate(&runner.module, &tenant.env, db)
             .await
         {
             Ok(instance) => Ok(Box::new(instance)),
@@ -121,10 +155,6 @@ impl<'a> Guests<'a> {
                 Err(none)
             }
         }
-    }
-
-    fn may_go_on(&self, instance: &Instance<Db>) -> bool {
-        self.shared.config.guest.instance == InstancePer::Batch && !instance.is_spent()
     }
 
     async fn judge(&mut self, pending: &Pending, end: GuestEnd) -> Result<Ran, Broken> {
@@ -162,16 +192,21 @@ impl<'a> Guests<'a> {
     }
 }
 
+fn may_go_on(tenant: &Tenant, instance: &Instance<Db>) -> bool {
+    tenant.config.instance == InstancePer::Batch && !instance.is_spent()
+}
+
 /// Drops an instance and gives its transaction back.
-fn end(shared: &Shared, instance: Instance<Db>) -> Db {
-    shared.meters.guest_ended(instance.used());
+fn end(shared: &Shared, runner: Option<&Runner>, instance: Instance<Db>) -> Db {
+    let tenant = runner.and_then(|runner| runner.tenant.name());
+    shared.meters.guest_ended(tenant, instance.used());
     instance.into_db()
 }
 
 fn event(pending: &Pending) -> Event<'_> {
     Event {
         id: pending.event_id.as_ref().map_or("", EventId::as_str),
-        tenant: None,
+        tenant: pending.tenant.as_ref().map(TenantName::as_str),
         record: &pending.record,
         attempt: pending.attempts + 1,
         replay_round: pending.replay_round,

@@ -15,6 +15,7 @@ use crate::faults::{self, Point};
 use crate::kafka::{PartitionQueue, QueueEnd};
 use crate::meters::Place;
 use crate::worker::attempt::{Attempt, attempt};
+use crate::worker::cast::ESCAPED;
 use crate::worker::intake::Known;
 use crate::worker::offsets::Offsets;
 use crate::worker::pending::Pending;
@@ -27,9 +28,6 @@ const IDLE: Duration = Duration::from_secs(1);
 /// How often a partition that is idle or waits looks whether the position is still its own: no batch of it meets the
 /// fence.
 const LOOK: Duration = Duration::from_secs(3);
-
-/// Why a module that tried to leave its transaction brakes its consumer.
-const ESCAPED: &str = "the module tried to leave its transaction";
 
 /// Why a partition's loop ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -204,8 +202,9 @@ impl Partition {
         match ended {
             Attempt::Committed { next, letters } => {
                 self.committed(next, letters);
-                if letters > 0 && self.is_barred() {
-                    self.brake(ESCAPED).await;
+                if letters > 0 && self.shared.is_barred() {
+                    let own = Arc::clone(&self.shared.own);
+                    self.brake(&own, &own.module(), ESCAPED).await;
                 }
             }
             Attempt::SplitBefore(offset) => self.planner.split_before(offset),
@@ -217,8 +216,8 @@ impl Partition {
             }
             Attempt::Landed(next) => self.landed(next),
             Attempt::Fenced => return Some(End::Fenced),
-            Attempt::Held => self.shared.look.notify_one(),
-            Attempt::Tripped(trip, last) => self.tripped(&format!("{trip}; {last}"), taken).await,
+            Attempt::Held => self.await_news().await,
+            Attempt::Tripped(tripped) => self.tripped(tripped, taken).await,
             Attempt::Broken(broken) => self.react(broken, taken, took).await,
         }
         None
@@ -265,7 +264,7 @@ impl Partition {
             .clamp(1, most);
         let sizes = self.pending.iter().map(|p| p.record.size());
         let taken = cut(sizes, self.shared.config.batch, planned).max(1);
-        if self.is_barred() { 1 } else { taken }
+        if self.shared.is_barred() { 1 } else { taken }
     }
 
     fn committed(&mut self, next: i64, letters: usize) {

@@ -8,6 +8,7 @@ use tidegate_core::event_id::{IdRule, IdSource};
 use tidegate_core::letter::Cause;
 use tidegate_core::progress::LastRecord;
 use tidegate_core::record::Record;
+use tidegate_core::tenant::TenantName;
 
 use crate::config::{ConsumerConfig, DedupConfig, Scope};
 
@@ -16,6 +17,8 @@ use crate::config::{ConsumerConfig, DedupConfig, Scope};
 pub struct Pending {
     /// The record.
     pub record: Record,
+    /// Its tenant, where records have tenants; one that names none is decided.
+    pub tenant: Option<TenantName>,
     /// What it asks of the inbox.
     pub claim: Option<ClaimRequest>,
     /// The id that its handler sees; a record without a good one is decided.
@@ -37,12 +40,13 @@ pub struct Pending {
 impl Pending {
     /// Takes a record in: a bad id or TTL is decided here, before it can fail a neighbour's claim.
     pub fn new(record: Record, config: &ConsumerConfig) -> Self {
-        let asked = if let Some(cause) = unreadable(&record) {
-            Err(cause)
-        } else if config.dedup.enabled {
-            claim(&record, &config.dedup).map(|claim| (Some(claim.event_id.clone()), Some(claim)))
-        } else {
-            position(&record).map(|id| (Some(id), None))
+        let named = tenant(&record, config);
+        let tenant = named.as_ref().ok().cloned().flatten();
+        let asked = match (unreadable(&record), named) {
+            (Some(cause), _) | (None, Err(cause)) => Err(cause),
+            (None, Ok(_)) if !config.dedup.enabled => position(&record).map(|id| (Some(id), None)),
+            (None, Ok(tenant)) => claim(&record, tenant.as_ref(), &config.dedup)
+                .map(|claim| (Some(claim.event_id.clone()), Some(claim))),
         };
         let ((event_id, claim), decided) = match asked {
             Ok(asked) => (asked, None),
@@ -50,6 +54,7 @@ impl Pending {
         };
         Self {
             record,
+            tenant,
             claim,
             event_id,
             decided,
@@ -84,6 +89,11 @@ impl Pending {
     pub fn scope(&self) -> &str {
         self.claim.as_ref().map_or("", |claim| &claim.scope)
     }
+
+    /// The tenant's name.
+    pub fn tenant(&self) -> Option<String> {
+        self.tenant.as_ref().map(|name| name.as_str().to_owned())
+    }
 }
 
 /// A header whose name is not UTF-8 cannot be handed to a handler, and its value cannot be read.
@@ -92,13 +102,27 @@ fn unreadable(record: &Record) -> Option<Cause> {
     (record.unreadable_headers > 0).then(|| cause("bad-header", message.to_owned()))
 }
 
-fn claim(record: &Record, dedup: &DedupConfig) -> Result<ClaimRequest, Cause> {
+/// The tenant that the record names, where records have tenants.
+fn tenant(record: &Record, config: &ConsumerConfig) -> Result<Option<TenantName>, Cause> {
+    let Some(tenants) = &config.tenants else {
+        return Ok(None);
+    };
+    Ok(Some(tenants.from.of(record)?))
+}
+
+/// No tenant can suppress another's event: ids are unique within one.
+fn claim(
+    record: &Record,
+    tenant: Option<&TenantName>,
+    dedup: &DedupConfig,
+) -> Result<ClaimRequest, Cause> {
     let event_id = dedup.id.extract(record).map_err(Cause::from)?;
     let ttl = dedup.ttl.of(record).map_err(Cause::from)?;
     let scope = match dedup.scope {
         Scope::Consumer => Arc::default(),
         Scope::Topic => Arc::clone(&record.source.topic),
     };
+    let scope = tenant.map_or(scope.clone(), |tenant| tenant.scope(&scope));
     Ok(ClaimRequest {
         scope,
         event_id,

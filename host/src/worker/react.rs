@@ -1,5 +1,6 @@
 //! What a partition does about an attempt that broke.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tidegate_core::control::Control;
@@ -8,8 +9,13 @@ use tidegate_core::letter::Cause;
 use tidegate_core::progress::Failing;
 use tidegate_core::verdict::{Facts, Verdict, exhausted, verdict};
 
+use crate::engine::Module;
+use crate::worker::attempt::Tripped;
 use crate::worker::partition::Partition;
 use crate::worker::repeats::Say;
+use crate::worker::roster::Fare;
+use crate::worker::shared::Db;
+use crate::worker::tenant::Tenant;
 
 /// The longest wait of an infrastructure failure.
 const INFRASTRUCTURE_MAX: Duration = Duration::from_secs(5);
@@ -39,7 +45,7 @@ impl Partition {
             Verdict::Transient { after } => self.transient(index, &broken, after, taken).await,
             Verdict::AgainFresh => self.again(index, &broken, taken).await,
             Verdict::Permanent(cause) => self.permanent(index, &broken, cause, taken).await,
-            Verdict::Stop(reason) => self.stop(&broken, reason, taken).await,
+            Verdict::Stop(reason) => self.stop(index, &broken, reason, taken).await,
             Verdict::Escape(cause) => self.escape(index, &broken, cause, taken).await,
         }
     }
@@ -149,9 +155,10 @@ impl Partition {
 
     async fn escape(&mut self, index: Option<usize>, broken: &Broken, cause: Cause, taken: usize) {
         if taken == 1 {
-            let module = self.shared.module();
-            tracing::error!(partition = %self.source, consumer = %self.shared.name, module = module.name(), digest = %hex::encode(module.digest()), "the module tried to leave its transaction; it is quarantined until another module is activated");
-            self.shared.quarantine(&module);
+            let tenant = index.map_or_else(|| Arc::clone(&self.shared.own), |at| self.whose(at));
+            let module = tenant.module();
+            tracing::error!(partition = %self.source, consumer = %self.shared.name, tenant = tenant.name(), module = module.name(), digest = %hex::encode(module.digest()), "the module tried to leave its transaction; it is quarantined until another module is activated");
+            tenant.conduct.quarantine(module.digest());
         }
         self.permanent(index, broken, cause, taken).await;
     }
@@ -190,34 +197,68 @@ impl Partition {
         self.wait(wait).await;
     }
 
-    async fn stop(&mut self, broken: &Broken, reason: String, taken: usize) {
+    async fn stop(&mut self, index: Option<usize>, broken: &Broken, reason: String, taken: usize) {
         if taken > 1 {
             return self.isolate(broken, taken);
         }
-        self.shared.stopped(&self.source, Some(reason));
         self.fresh = true;
-        let (wait, mut module) = (self.shared.config.retry.max, self.shared.modules.clone());
+        let unknown = matches!(broken.failure, Failure::NoTenant { .. });
+        if let Some(tenant) = index.filter(|_| !unknown).map(|at| self.whose(at))
+            && tenant.name.is_some()
+        {
+            // Its neighbours must not wait for what it lacks.
+            return self.brake(&tenant, &tenant.module(), &reason).await;
+        }
+        self.shared.stopped(&self.source, Some(reason));
+        let wait = self.shared.config.retry.max;
+        let mut module = self.shared.own.modules();
+        let mut tenants = self.shared.rosters();
         module.mark_unchanged();
         tokio::select! {
             () = self.wait(wait) => {}
             _ = module.changed() => {}
+            _ = tenants.changed() => {}
+        }
+    }
+
+    /// The tenant of a record; a consumer without tenants is its own.
+    fn whose(&self, index: usize) -> Arc<Tenant> {
+        let roster = self.shared.roster();
+        let name = self.pending[index].tenant.as_ref();
+        match roster.zip(name).map(|(roster, name)| roster.fare(name)) {
+            Some(Fare::Run(tenant)) => tenant,
+            _ => Arc::clone(&self.shared.own),
         }
     }
 
     /// A batch of the first `taken` records would have too many rejected. One that holds more than may be rejected is made
     /// smaller first, so that the letters of what is within the limit tell what is wrong.
-    pub(super) async fn tripped(&mut self, reason: &str, taken: usize) {
+    pub(super) async fn tripped(&mut self, tripped: Tripped, taken: usize) {
         let most = self.shared.config.brake.map(|p| p.most_rejected().max(1));
-        match most {
-            Some(most) if taken > most => self.planner.at_most(most),
-            _ => self.brake(reason).await,
+        if let Some(most) = most.filter(|most| taken > *most) {
+            return self.planner.at_most(most);
         }
+        let Tripped { trip, last, runner } = tripped;
+        let reason = format!("{trip}; {last}");
+        self.brake(&runner.tenant, &runner.module, &reason).await;
     }
 
-    /// Holds the consumer back on all hosts.
-    pub(super) async fn brake(&mut self, reason: &str) {
-        self.shared.hold_back(reason).await;
-        self.wait(BRAKE).await;
+    /// Holds a tenant, or the consumer, back on all hosts.
+    pub(super) async fn brake(&mut self, tenant: &Tenant, module: &Module<Db>, reason: &str) {
+        self.shared.hold_back(tenant, module, reason).await;
+        self.await_news().await;
+    }
+
+    /// Waits until it is known anew who may run, no longer than a moment.
+    pub(super) async fn await_news(&mut self) {
+        let (mut controls, mut rosters) = (self.shared.controls(), self.shared.rosters());
+        self.shared.look.notify_one();
+        self.shared.look_at_tenants.notify_one();
+        tokio::select! {
+            () = self.wait(BRAKE) => {}
+            _ = controls.changed() => {}
+            _ = rosters.changed() => {}
+        }
     }
 
     /// Waits while the consumer is paused or braked, no longer than until the next look at the token.
@@ -236,7 +277,7 @@ impl Partition {
             return false;
         };
         let too_early = front.not_before.is_some_and(|t| t > Instant::now());
-        too_early || (front.decided.is_none() && self.is_barred())
+        too_early || (front.decided.is_none() && self.shared.is_barred())
     }
 
     /// Waits for what [`must_wait`](Self::must_wait) found, no longer than `most`.
@@ -249,10 +290,6 @@ impl Partition {
             .filter(|t| *t > now);
         let wait = until.map_or(Duration::from_millis(200), |t| t.duration_since(now));
         self.wait(wait.min(most)).await;
-    }
-
-    pub(super) fn is_barred(&self) -> bool {
-        self.shared.is_quarantined(&self.shared.module())
     }
 
     /// Waits, but no longer than the partition is ours.

@@ -154,7 +154,12 @@ impl Relay {
 
     /// Publishes one letter, or finds that the topic does not take it. The error is the topic's, or the broker's.
     async fn publish(&mut self, letter: &StoredLetter) -> Result<(), KafkaError> {
-        let outgoing = outgoing(&self.shared.config, &self.topic, letter);
+        let roster = self.shared.roster();
+        let tenant = letter.letter.tenant.as_deref();
+        let own = roster.as_deref().zip(tenant);
+        let topic = own.and_then(|(roster, tenant)| roster.letters_to(tenant));
+        let topic = topic.unwrap_or(&self.topic);
+        let outgoing = outgoing(&self.shared.config, topic, letter);
         let offset = letter.letter.record.offset;
         faults::at(Point::LetterPublishing, offset);
         match self.publisher.publish(outgoing).await {
@@ -195,7 +200,11 @@ fn outgoing(config: &ConsumerConfig, topic: &str, letter: &StoredLetter) -> Outg
         cause: &letter.letter.cause,
         replay_round: u32::try_from(letter.replay_round).unwrap_or(0),
         event_id: letter.letter.event_id.as_deref(),
-        module_digest: letter.module_digest.as_deref(),
+        module_digest: letter
+            .letter
+            .module_digest
+            .as_ref()
+            .map(<[u8; 32]>::as_slice),
         rejected_at_ms: letter.created_at_ms,
     };
     Outgoing {

@@ -14,8 +14,9 @@ use tidegate_core::control::Control;
 use tidegate_core::failure::Failure;
 use tokio_util::sync::CancellationToken;
 
-use crate::inbox::{LetterStatus, StoredLetter, Taken, Turn};
+use crate::inbox::{LetterStatus, StoredLetter, Taken, Turn, Untried};
 use crate::worker::repeats::{Repeats, Say};
+use crate::worker::roster::Entry;
 use crate::worker::shared::Shared;
 use letter::{Ended, Letter};
 
@@ -117,7 +118,7 @@ impl Replayer {
             closed => {
                 return shared
                     .inbox
-                    .settle_turn(&turn, host, was_handled(closed.as_ref()))
+                    .settle_turn(&turn, host, untried(closed.as_ref()))
                     .await;
             }
         };
@@ -133,17 +134,28 @@ impl Replayer {
             // Somebody closed it as it was about to run.
             Ended::Closed => {
                 let closed = shared.inbox.letter(&turn.letter).await?;
-                let handled = was_handled(closed.as_ref());
-                shared.inbox.settle_turn(&turn, host, handled).await?;
+                let why = untried(closed.as_ref());
+                shared.inbox.settle_turn(&turn, host, why).await?;
             }
+            Ended::Left => shared.inbox.settle_turn(&turn, host, Untried::Kept).await?,
         }
         Ok(())
     }
 
-    /// A module that tried to leave its transaction holds its consumer back on all hosts, as it does in a batch.
+    /// A module that tried to leave its transaction holds its consumer, or tenant, back on all hosts, as it does in a
+    /// batch.
     async fn brake_if_escaped(&self) {
-        if self.shared.is_quarantined(&self.shared.module()) {
-            self.shared.hold_back(ESCAPED).await;
+        let (shared, own) = (&self.shared, &self.shared.own);
+        if shared.is_barred() {
+            shared.hold_back(own, &own.module(), ESCAPED).await;
+        }
+        let roster = shared.roster();
+        for (_, entry) in roster.iter().flat_map(|roster| roster.entries()) {
+            if let Entry::Running(tenant) = entry
+                && tenant.is_quarantined(&tenant.module())
+            {
+                shared.hold_back(tenant, &tenant.module(), ESCAPED).await;
+            }
         }
     }
 
@@ -153,7 +165,7 @@ impl Replayer {
         if let Ok(progress) = self.shared.inbox.replays(&[replay]).await
             && let Some(of) = progress.first()
         {
-            tracing::info!(%consumer, replay, letters = of.letters, resolved = of.resolved, rejected = of.rejected, duplicate = of.duplicate, gone = of.gone, "a replay has ended");
+            tracing::info!(%consumer, replay, letters = of.letters, resolved = of.resolved, rejected = of.rejected, duplicate = of.duplicate, gone = of.gone, kept = of.kept, "a replay has ended");
         }
     }
 
@@ -186,11 +198,11 @@ fn held(control: &Control) -> String {
     format!("the consumer is {}: {reason}", control.state.as_str())
 }
 
-/// Whether a letter that is not open any more was closed because its event was handled.
-fn was_handled(closed: Option<&StoredLetter>) -> bool {
-    let status = closed.map(|letter| letter.status);
-    matches!(
-        status,
-        Some(LetterStatus::Superseded | LetterStatus::Resolved)
-    )
+/// Why a letter that is not open any more has no try.
+fn untried(closed: Option<&StoredLetter>) -> Untried {
+    match closed.map(|letter| letter.status) {
+        // Its event was handled.
+        Some(LetterStatus::Superseded | LetterStatus::Resolved) => Untried::Duplicate,
+        Some(LetterStatus::Open | LetterStatus::Discarded) | None => Untried::Gone,
+    }
 }

@@ -2,9 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tidegate_core::brake::{Brake, Ended, Trip};
 use tidegate_core::control::Control;
 use tidegate_core::progress::ProgressKey;
 use tidegate_core::record::TopicPartition;
@@ -12,12 +11,14 @@ use tokio::sync::{Notify, Semaphore, watch};
 use uuid::Uuid;
 
 use crate::config::ConsumerConfig;
-use crate::engine::{Engine, GuestEnv, Module};
-use crate::inbox::{Guest, Inbox, Transaction};
+use crate::engine::{Engine, Module};
+use crate::inbox::{Inbox, Transaction};
 use crate::kafka::Consumer;
 use crate::meters::Meters;
 use crate::worker::alone::Stage;
 use crate::worker::lanes::Lanes;
+use crate::worker::roster::Roster;
+use crate::worker::tenant::{Modules, Tenant};
 
 /// What a guest's statements run in.
 pub type Db = Box<Transaction>;
@@ -37,10 +38,8 @@ pub struct Shared {
     pub inbox: Inbox,
     /// Where guests run.
     pub engine: Engine<Db>,
-    /// The module that the handler's file holds now.
-    pub modules: watch::Receiver<Arc<Module<Db>>>,
-    /// What its guests see and may use.
-    pub env: Arc<GuestEnv>,
+    /// What runs where records have no tenants, and what tenants have that say nothing else.
+    pub own: Arc<Tenant>,
     /// How long the guests of one batch may run together, before the batch is made smaller.
     pub batch_time: Duration,
     /// Held while a topic's partitions are registered.
@@ -59,15 +58,16 @@ pub struct Shared {
     pub stage: Stage,
     /// Rung when the consumer's state is to be read now.
     pub look: Notify,
+    /// Rung when the tenants are to be read now.
+    pub look_at_tenants: Notify,
     control: watch::Sender<Control>,
-    brake: Mutex<(Option<Brake>, Instant)>,
+    roster: watch::Sender<Option<Arc<Roster>>>,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
     tokens: HashMap<TopicPartition, Uuid>,
-    quarantined: HashSet<[u8; 32]>,
     stopped: HashMap<TopicPartition, String>,
     /// Partitions in which a record's mark stands, or may stand.
     marked: HashSet<TopicPartition>,
@@ -106,7 +106,7 @@ pub struct Parts {
     /// Where guests run.
     pub engine: Engine<Db>,
     /// The module that the handler's file holds now.
-    pub modules: watch::Receiver<Arc<Module<Db>>>,
+    pub modules: Modules,
     /// How long the guests of one batch may run together.
     pub batch_time: Duration,
     /// What it measures.
@@ -121,21 +121,16 @@ impl Shared {
     /// Brings the parts together.
     pub fn new(parts: Parts) -> Self {
         let name: Arc<str> = parts.config.name.as_str().into();
-        let env = GuestEnv {
-            consumer: name.clone(),
-            limits: parts.config.guest.limits.clone(),
-            settings: parts.config.guest.settings.clone(),
-        };
-        let brake = parts.config.brake.map(Brake::new);
+        let judge = parts.inbox.judge(&parts.config.guest.sql);
+        let own = Tenant::own(&parts.config, parts.modules, judge);
         Self {
             lanes: Lanes::new(name.clone()),
             name,
-            env: Arc::new(env),
+            own: Arc::new(own),
             config: parts.config,
             kafka: parts.kafka,
             inbox: parts.inbox,
             engine: parts.engine,
-            modules: parts.modules,
             batch_time: parts.batch_time,
             registering: tokio::sync::Mutex::new(()),
             looking: Semaphore::new(LOOKS),
@@ -144,25 +139,31 @@ impl Shared {
             host: parts.host,
             stage: parts.stage,
             look: Notify::new(),
+            look_at_tenants: Notify::new(),
             control: watch::Sender::default(),
-            brake: Mutex::new((brake, Instant::now())),
+            roster: watch::Sender::default(),
             state: Mutex::default(),
         }
     }
 
-    /// The module that runs from the next transaction on.
-    pub fn module(&self) -> Arc<Module<Db>> {
-        Arc::clone(&self.modules.borrow())
+    /// The tenants, once they are known.
+    pub fn roster(&self) -> Option<Arc<Roster>> {
+        self.roster.borrow().clone()
     }
 
-    /// What the statements of `module`'s guests run as and within.
-    pub fn guest(&self, module: &Module<Db>) -> Arc<Guest> {
-        let config = &self.config.guest;
-        Arc::new(Guest {
-            module: module.name().into(),
-            role: config.role.as_deref().map(Into::into),
-            limits: (&config.limits).into(),
-        })
+    /// Follows the tenants.
+    pub fn rosters(&self) -> watch::Receiver<Option<Arc<Roster>>> {
+        self.roster.subscribe()
+    }
+
+    /// The tenants are these now.
+    pub fn roster_is(&self, roster: Arc<Roster>) {
+        self.roster.send_replace(Some(roster));
+    }
+
+    /// Whether nothing can run before another module is activated. Where there are tenants each is barred by itself.
+    pub fn is_barred(&self) -> bool {
+        self.config.tenants.is_none() && self.own.is_quarantined(&self.own.module())
     }
 
     /// The name of a partition's progress row.
@@ -193,16 +194,6 @@ impl Shared {
     /// How many partitions are owned now.
     pub fn partitions(&self) -> usize {
         self.state().tokens.len()
-    }
-
-    /// Bars a module that tried to leave its transaction. It runs no more until another is activated.
-    pub fn quarantine(&self, module: &Module<Db>) {
-        self.state().quarantined.insert(module.digest());
-    }
-
-    /// Whether `module` is barred.
-    pub fn is_quarantined(&self, module: &Module<Db>) -> bool {
-        self.state().quarantined.contains(&module.digest())
     }
 
     /// A record's mark is about to stand in a partition.
@@ -263,54 +254,30 @@ impl Shared {
         self.control.send_replace(control);
     }
 
-    /// Whether committing records that ended so would trip the brake.
-    pub fn trips(&self, ends: impl Iterator<Item = Ended>) -> Option<Trip> {
-        self.brake().0.as_ref()?.trips(ends)
-    }
-
-    /// Records that ended so are committed.
-    pub fn ended(&self, ends: impl Iterator<Item = Ended>) {
-        if let Some(brake) = self.brake().0.as_mut() {
-            brake.committed(ends);
-        }
-    }
-
-    /// The consumer runs again: what held it back counts no more.
-    pub fn brake_released(&self) {
-        let mut brake = self.brake();
-        brake.1 = Instant::now();
-        if let Some(brake) = brake.0.as_mut() {
-            brake.clear();
-        }
-        drop(brake);
-        self.state().quarantined.clear();
-    }
-
-    /// Another module is active: what the last one's records came to counts no more.
-    pub fn module_changed(&self) {
-        if let Some(brake) = self.brake().0.as_mut() {
-            brake.clear();
-        }
-    }
-
-    /// How long this host has run the consumer since it was last held back.
-    pub fn running_for(&self) -> Duration {
-        self.brake().1.elapsed()
-    }
-
-    /// Brakes the consumer on all hosts, for what the active module did.
-    pub async fn hold_back(&self, reason: &str) {
-        let (name, digest, since) = (&self.name, self.module().digest(), self.running_for());
-        match self.inbox.brake(name, reason, &digest, since).await {
-            Ok(_) => self.look.notify_one(),
+    /// Brakes a tenant, or a consumer without tenants, on all hosts for what `module` did.
+    pub async fn hold_back(&self, whose: &Tenant, module: &Module<Db>, reason: &str) {
+        let (consumer, tenant) = (&self.name, whose.name());
+        let (digest, since) = (module.digest(), whose.conduct.running_for());
+        let braked = match &whose.name {
+            None => self.inbox.brake(consumer, reason, &digest, since).await,
+            Some(name) => {
+                let of = (&**consumer, name);
+                let braked = self.inbox.brake_tenant(of, reason, Some(digest), since);
+                braked.await
+            }
+        };
+        match braked {
+            Ok(episode) => {
+                if let (Some(tenant), Some(episode)) = (tenant, episode) {
+                    tracing::error!(%consumer, tenant, reason, episode, "the tenant is braked: its records are put aside as dead letters until another module of it is active or `tidegate tenant enable` lets it go on");
+                }
+                self.look.notify_one();
+                self.look_at_tenants.notify_one();
+            }
             Err(error) => {
-                tracing::warn!(consumer = %name, reason, %error, "the consumer is to be braked, which cannot be written down now");
+                tracing::warn!(%consumer, tenant, reason, %error, "a brake is to be set, which cannot be written down now");
             }
         }
-    }
-
-    fn brake(&self) -> MutexGuard<'_, (Option<Brake>, Instant)> {
-        self.brake.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -23,6 +23,8 @@ pub(crate) struct Setting {
     pub(crate) prune_interval: &'static str,
     /// Whether it finds compiled modules in its cache.
     pub(crate) warm_cache: bool,
+    /// Whether its guests have a role of their own.
+    pub(crate) role: bool,
 }
 
 impl Setting {
@@ -31,7 +33,22 @@ impl Setting {
         processes: 1,
         prune_interval: "1m",
         warm_cache: true,
+        role: false,
     };
+}
+
+/// The guests' role, where they have one. Roles are the server's: it may be there.
+const ROLE: &str = "bench_guest";
+const MAKE_ROLE: &str =
+    "DO $$ BEGIN CREATE ROLE bench_guest NOLOGIN; EXCEPTION WHEN duplicate_object THEN END $$;
+    GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO bench_guest";
+
+/// What comes before a measurement: schema, and role.
+pub(crate) async fn prepare(job: &Job<'_>, setting: Setting) -> Result<()> {
+    if setting.role {
+        job.env.db.exec(MAKE_ROLE).await;
+    }
+    migrate(job).await
 }
 
 /// Brings the schema up to date, so that no measurement begins with it.
@@ -63,7 +80,11 @@ async fn config(job: &Job<'_>, setting: Setting) -> HostConfig {
     let config = job.env.config().postgres(&job.url);
     let config = config.librdkafka("session.timeout.ms", "10000");
     let config = config.set("postgres", "prune_interval", setting.prune_interval);
-    let config = config.consumer(consumer(job).await);
+    let consumer = consumer(job).await;
+    let config = config.consumer(match setting.role {
+        true => consumer.set("role", ROLE),
+        false => consumer,
+    });
     if setting.warm_cache {
         return config;
     }

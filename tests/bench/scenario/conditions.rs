@@ -1,4 +1,5 @@
-//! The host where something is against it: slow flushes, a network, shared rows, bad records, a full inbox, pruning.
+//! The host where something is against it: slow flushes, a network, shared rows, bad records, a full inbox, pruning, a
+//! role.
 
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ pub(super) fn scenarios(records: usize) -> Vec<Scenario> {
         poison(records),
         full_inbox(records),
         pruning(records),
+        role(records),
     ]
 }
 
@@ -100,6 +102,23 @@ fn full_inbox(records: usize) -> Scenario {
         Contender::rate("host, full inbox", HOST, load).on(site),
         Contender::rate("host, empty inbox", HOST, load),
         at_least(0.8, 0.9),
+    )
+}
+
+fn role(records: usize) -> Scenario {
+    let load = Load::payments(sized(records));
+    let role = Peer::Host(Setting {
+        role: true,
+        ..Setting::DEFAULT
+    });
+    Scenario::pair(
+        (
+            "role",
+            "guests under a role of their own, beside the login's",
+        ),
+        Contender::rate("host, a role", role, load),
+        Contender::rate("host, none", HOST, load),
+        at_least(0.95, 0.98),
     )
 }
 

@@ -31,6 +31,8 @@ fn letter(offset: i64, event: &str) -> Letter {
         },
         scope: String::new(),
         event_id: Some(event.to_owned()),
+        tenant: None,
+        module_digest: None,
         cause: cause("first"),
     }
 }
@@ -68,6 +70,7 @@ pub(super) fn head(turn: &Turn, claim: Option<ClaimRequest>) -> ReplayHead {
         letter: turn.letter.clone(),
         claim,
         module_digest: Some([5; 32]),
+        tenants_revision: None,
     }
 }
 
@@ -173,6 +176,7 @@ async fn a_letter_that_is_rejected_again_makes_room_for_itself_and_keeps_its_cla
         result: ReplayResult::Rejected {
             id: id(0, 1),
             event: (String::new(), Some("e".into())),
+            tenant: None,
             cause: cause("again"),
         },
         module_digest: Some([5; 32]),

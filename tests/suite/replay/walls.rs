@@ -9,6 +9,7 @@ use tidegate_tests::{Rec, guest_bytes, wait_eq};
 
 use super::Rig;
 use super::letters::{open, resolved, turn};
+use crate::inbox_role::{guest, texts};
 use crate::inbox_support::{CREDIT, ints};
 use crate::scene::{PATIENCE, Scene, done_and_rejected};
 use crate::swap::{replace, with_section};
@@ -44,6 +45,29 @@ async fn without_the_allow_list_no_way_out_of_a_replays_transaction_commits() {
                           WHERE d.status = 'open' AND e.outcome = 'rejected' AND r.begun = r.sealed AND r.resolved = 0";
         assert_eq!(db.number(untouched).await, 1, "{sql}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_a_replay_too_a_guest_runs_under_its_role_and_the_host_does_not() {
+    let (db, turn) = turn(Wall::Keywords).await;
+    let role = format!("replays_{:08x}", fastrand::u32(..));
+    db.run(&format!(
+        "CREATE ROLE {role} NOLOGIN; GRANT SELECT, UPDATE ON accounts TO {role}"
+    ))
+    .await;
+    let (mut transaction, _) = open(&db, &turn).await;
+    transaction.run_by(guest(Some(&role)));
+    transaction.enter(0);
+    let who = texts(&mut transaction, "SELECT current_user::text").await;
+    assert_eq!(who, [role.as_str()]);
+    transaction
+        .execute(CREDIT.into(), ints(&[5, 1]))
+        .await
+        .expect("credited");
+    // The role may not touch the host's tables, so it was not the role that did.
+    let committed = transaction.commit_replay(resolved()).await;
+    committed.expect("committed");
+    assert_eq!(db.total().await, 100_005);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

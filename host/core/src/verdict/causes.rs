@@ -3,8 +3,8 @@
 use super::Facts;
 use crate::failure::Failure;
 use crate::letter::{Cause, TRAP};
-use crate::limits::Limit;
 use crate::sqlstate::{SqlClass, classify};
+use crate::tenant::NotRunning;
 use crate::text::bounded;
 
 /// The most bytes of a cause's message.
@@ -36,10 +36,12 @@ pub fn cause(failure: &Failure, facts: Facts) -> Cause {
             | Failure::UnexpectedRowCount { .. }
             | Failure::BadParameter { .. }
             | Failure::StatementRefused { .. }
+            | Failure::RoleRefused { .. }
             | Failure::Retry { .. }
             | Failure::Reject { .. }
             | Failure::Trap { .. }
             | Failure::Limit(_)
+            | Failure::NoTenant { .. }
             | Failure::Escape { .. } => None,
         },
         attempts: facts.attempts,
@@ -59,10 +61,12 @@ fn code(failure: &Failure) -> String {
         Failure::UnexpectedRowCount { .. } => "unexpected-row-count".to_owned(),
         Failure::BadParameter { .. } => "bad-parameter".to_owned(),
         Failure::StatementRefused { .. } => "sql-refused".to_owned(),
+        Failure::RoleRefused { .. } => "role-refused".to_owned(),
         Failure::Retry { .. } => "retry".to_owned(),
         Failure::Reject { code, .. } => handlers_code(code),
         Failure::Trap { .. } => TRAP.to_owned(),
         Failure::Limit(limit) => limit.code().to_owned(),
+        Failure::NoTenant { .. } => NotRunning::Unknown.code().to_owned(),
         Failure::Escape { .. } => "escape".to_owned(),
     }
 }
@@ -84,33 +88,17 @@ pub(super) fn message(failure: &Failure) -> String {
         Failure::UnexpectedRowCount { expected, actual } => {
             format!("a staged statement touched {actual} rows; {expected} were expected")
         }
-        Failure::Limit(limit) => limit_message(*limit).to_owned(),
+        Failure::Limit(limit) => limit.words().to_owned(),
         Failure::Unreachable { message }
         | Failure::CommitUnknown { message }
         | Failure::BadParameter { message }
         | Failure::StatementRefused { message }
+        | Failure::RoleRefused { message }
         | Failure::Retry { message, .. }
         | Failure::Reject { message, .. }
         | Failure::Trap { message }
+        | Failure::NoTenant { message }
         | Failure::Escape { message } => return bounded(message, MAX_MESSAGE_BYTES),
     };
     bounded(&text, MAX_MESSAGE_BYTES)
-}
-
-fn limit_message(limit: Limit) -> &'static str {
-    match limit {
-        Limit::Memory => "the guest ran into its memory limit (`limits.memory`)",
-        Limit::Cpu => "the guest ran into its CPU limit (`limits.cpu`)",
-        Limit::Wall => "the guest ran into its wall-clock limit (`limits.wall`)",
-        Limit::Statements => "the guest ran into its limit of statements (`limits.statements`)",
-        Limit::ParameterBytes => {
-            "a statement and its parameters are larger than the guest may send (`limits.parameter_bytes`)"
-        }
-        Limit::ResultRows => {
-            "a result has more rows than the guest may have (`limits.result_rows`)"
-        }
-        Limit::ResultBytes => {
-            "a result has more bytes than the guest may have (`limits.result_bytes`)"
-        }
-    }
 }

@@ -130,22 +130,43 @@ fn guests_that_break_get_one_fresh_try() {
     let trap = Failure::Trap {
         message: "unreachable".to_owned(),
     };
-    for (failure, code) in [
-        (trap, "trap"),
-        (Failure::Limit(Limit::Memory), "memory-limit"),
-        (Failure::Limit(Limit::Cpu), "cpu-limit"),
+    assert_eq!(first(&trap), Verdict::AgainFresh);
+    assert_eq!(code_of(on(&trap, 2, false, false)), "trap");
+    for limit in [
+        Limit::Memory,
+        Limit::Tables,
+        Limit::Instances,
+        Limit::Cpu,
+        Limit::Wall,
+        Limit::RandomBytes,
     ] {
-        assert_eq!(first(&failure), Verdict::AgainFresh);
-        assert_eq!(code_of(on(&failure, 2, false, false)), code);
+        let failure = Failure::Limit(limit);
+        assert_eq!(first(&failure), Verdict::AgainFresh, "{limit:?}");
+        assert_eq!(code_of(on(&failure, 2, false, false)), limit.code());
     }
-    assert_eq!(first(&Failure::Limit(Limit::Wall)), TRANSIENT);
-    for (limit, code) in [
-        (Limit::Statements, "statement-limit"),
-        (Limit::ParameterBytes, "parameter-bytes-limit"),
-        (Limit::ResultRows, "result-rows-limit"),
-        (Limit::ResultBytes, "result-bytes-limit"),
+}
+
+#[test]
+fn what_a_record_alone_sent_and_got_is_its_own_fault_at_once() {
+    for limit in [
+        Limit::Statements,
+        Limit::StagedStatements,
+        Limit::StagedBytes,
+        Limit::ParameterBytes,
+        Limit::ParameterValues,
+        Limit::Nesting,
+        Limit::ResultRows,
+        Limit::ResultBytes,
     ] {
-        assert_eq!(code_of(first(&Failure::Limit(limit))), code);
+        assert_eq!(code_of(first(&Failure::Limit(limit))), limit.code());
+    }
+}
+
+#[test]
+fn a_slow_database_is_no_guests_fault() {
+    let waited = Failure::Limit(Limit::DatabaseWait);
+    for attempts in [1, 2, 50] {
+        assert_eq!(on(&waited, attempts, false, false), TRANSIENT);
     }
 }
 
@@ -195,6 +216,18 @@ fn statements_that_do_not_fit() {
         message: "COMMIT".to_owned(),
     };
     assert_eq!(code_of(first(&refused)), "sql-refused");
+}
+
+#[test]
+fn a_role_that_cannot_be_taken_stops_whoever_met_it() {
+    let message = "GRANT".to_owned();
+    let refused = Failure::RoleRefused {
+        message: message.clone(),
+    };
+    for fresh in [false, true] {
+        let verdict = on(&refused, 1, fresh, true);
+        assert_eq!(verdict, Verdict::Stop(message.clone()));
+    }
 }
 
 #[test]

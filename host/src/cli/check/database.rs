@@ -1,6 +1,6 @@
 //! What `check --database` finds out.
 
-use super::Finding;
+use super::{Finding, rights};
 use crate::config::Config;
 use crate::inbox::{Inbox, InboxError, Preflight, Wall};
 
@@ -20,6 +20,7 @@ async fn ask(config: &Config) -> Result<Vec<Finding>, InboxError> {
         Ok(()) => Finding::Fine("schema \"tidegate\" is up to date".into()),
         Err(error) => Finding::Problem(error.to_string()),
     });
+    findings.extend(rights::findings(config, &inbox).await?);
     Ok(findings)
 }
 

@@ -35,6 +35,7 @@ struct Line<'a> {
     headers: Vec<(&'a str, Option<String>)>,
     scope: &'a str,
     event_id: Option<&'a str>,
+    tenant: Option<&'a str>,
     code: &'a str,
     message: &'a str,
     server_message: Option<&'a str>,
@@ -128,6 +129,7 @@ fn line<'a>(config: &Config, stored: &'a StoredLetter) -> Line<'a> {
             .collect(),
         scope: &letter.scope,
         event_id: letter.event_id.as_deref(),
+        tenant: stored.letter.tenant.as_deref(),
         code: &letter.cause.code,
         message: &letter.cause.message,
         server_message: letter.cause.server.as_ref().map(ServerWords::as_str),
@@ -139,6 +141,6 @@ fn line<'a>(config: &Config, stored: &'a StoredLetter) -> Line<'a> {
         closed_at: stored.closed_at.as_deref(),
         published_at: stored.published_at.as_deref(),
         unpublishable: stored.unpublishable.as_deref(),
-        module_digest: stored.module_digest.as_ref().map(hex::encode),
+        module_digest: stored.letter.module_digest.as_ref().map(hex::encode),
     }
 }

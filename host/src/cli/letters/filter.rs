@@ -36,9 +36,12 @@ pub(in crate::cli) struct FilterArgs {
     /// Only rejected by the module whose digest begins so
     #[arg(long, value_name = "DIGEST", value_parser = digest)]
     module: Option<String>,
-    /// Only those that led to this brake of their consumer, counted from 1
+    /// Only those that led to this brake of their consumer, or tenant, counted from 1
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
     episode: Option<i32>,
+    /// Only of this tenant
+    #[arg(long, value_name = "NAME")]
+    tenant: Option<String>,
     /// Only this letter; may be given several times
     #[arg(long, value_name = "ID")]
     id: Vec<String>,
@@ -109,6 +112,7 @@ impl FilterArgs {
             ids: self.id,
             unpublishable: false,
             episode: self.episode,
+            tenant: self.tenant,
         })
     }
 }
@@ -129,6 +133,7 @@ impl std::fmt::Display for FilterArgs {
             ("until", moment(&self.until)),
             ("module", self.module.clone()),
             ("episode", self.episode.map(|episode| episode.to_string())),
+            ("tenant", self.tenant.clone()),
         ];
         let one = one
             .iter()

@@ -50,6 +50,7 @@ fn row(config: &Config, stored: &StoredLetter) -> LetterRow {
         partition: record.source.partition,
         offset: record.offset,
         event_id: stored.letter.event_id.clone(),
+        tenant: stored.letter.tenant.clone(),
         code: cause.code.clone(),
         message: cause.message.clone(),
         sqlstate: cause.sqlstate.clone(),
@@ -59,7 +60,7 @@ fn row(config: &Config, stored: &StoredLetter) -> LetterRow {
         created_at: stored.created_at.clone(),
         published_at: stored.published_at.clone(),
         unpublishable: stored.unpublishable.clone(),
-        module_digest: stored.module_digest.as_ref().map(hex::encode),
+        module_digest: stored.letter.module_digest.as_ref().map(hex::encode),
     }
 }
 

@@ -21,6 +21,7 @@ fn letter() -> LetterRow {
         created_at: "2026-01-01T00:00:00Z".into(),
         published_at: None,
         module_digest: None,
+        tenant: None,
     }
 }
 

@@ -60,6 +60,8 @@ pub struct ReplayRow {
     pub duplicate: i64,
     /// Closed by somebody else before their turn.
     pub gone: i64,
+    /// Left as they are: their tenant could not run.
+    pub kept: i64,
     /// What it waits for.
     pub waits: Option<String>,
     /// When it was asked for, in UTC.
@@ -81,6 +83,7 @@ impl From<ReplayProgress> for ReplayRow {
             rejected: replay.rejected,
             duplicate: replay.duplicate,
             gone: replay.gone,
+            kept: replay.kept,
             waits: replay.waits,
             requested_at: replay.requested_at,
             requested_by: replay.requested_by,
@@ -99,6 +102,7 @@ impl Row for ReplayRow {
         "rejected",
         "duplicate",
         "gone",
+        "kept",
         "waits",
     ];
 
@@ -112,6 +116,7 @@ impl Row for ReplayRow {
             self.rejected.to_string(),
             self.duplicate.to_string(),
             self.gone.to_string(),
+            self.kept.to_string(),
             opt(self.waits.as_ref()),
         ]
     }

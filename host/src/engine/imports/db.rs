@@ -1,13 +1,12 @@
 //! `db`: the guest's statements, counted and bounded, handed to the transaction.
 
-use tidegate_core::limits::{GuestLimits, Limit};
+use tidegate_core::limits::Limit;
 use tidegate_core::outcome::GuestEnd;
 use tidegate_core::sql::{self, CallError, GuestSql, ResultSet, SqlError};
 
 use crate::engine::bindings::tidegate::handler::db::{self, Expectation, Host, Value};
-use crate::engine::convert;
 use crate::engine::ending::Stop;
-use crate::engine::state::State;
+use crate::engine::state::{State, stop};
 
 type Answer<T> = wasmtime::Result<Result<T, db::SqlError>>;
 
@@ -38,9 +37,11 @@ impl<D: GuestSql> Host for State<D> {
         expect: Expectation,
     ) -> wasmtime::Result<()> {
         // A staged statement has no answer to carry a refusal, so it ends the guest.
-        let params = self
-            .admit(&sql, params)?
-            .map_err(|_| Stop(GuestEnd::Limit(Limit::ParameterBytes)))?;
+        self.budget.statement(&self.env.limits).map_err(stop)?;
+        let params: Vec<sql::Value> = params.into_iter().map(Into::into).collect();
+        let limits = &self.env.limits;
+        self.budget.send(&sql, &params, limits).map_err(stop)?;
+        self.budget.stage(&sql, &params, limits).map_err(stop)?;
         match self.db.stage(sql, params, expect.into()).await {
             Ok(()) => Ok(()),
             Err(CallError::Ended) => Err(Stop(GuestEnd::Unheard).into()),
@@ -59,47 +60,27 @@ impl<D: GuestSql> State<D> {
         sql: &str,
         params: Vec<Value>,
     ) -> wasmtime::Result<Result<Vec<sql::Value>, SqlError>> {
-        self.count_statement()?;
+        self.budget.statement(&self.env.limits).map_err(stop)?;
         let params: Vec<sql::Value> = params.into_iter().map(Into::into).collect();
-        let bytes = sql.len() + params.iter().map(convert::size).sum::<usize>();
-        let limit = self.env.limits.parameter_bytes;
-        if bytes > limit {
-            let words = format!(
-                "the statement and its parameters hold {bytes} bytes; the limit is {limit} (parameter_bytes)"
-            );
-            return Ok(Err(self.refuse(Limit::ParameterBytes, words)));
-        }
-        Ok(Ok(params))
+        let sent = self.budget.send(sql, &params, &self.env.limits);
+        Ok(match sent {
+            Ok(()) => Ok(params),
+            Err(limit) => Err(self.refuse(limit)),
+        })
     }
 
     fn bounded(&mut self, rows: ResultSet) -> Result<ResultSet, CallError> {
-        let excess = excess(&rows, &self.env.limits);
-        match excess {
-            Some((limit, words)) => Err(CallError::Sql(self.refuse(limit, words))),
-            None => Ok(rows),
+        match self.budget.get(&rows, &self.env.limits) {
+            Ok(()) => Ok(rows),
+            Err(limit) => Err(CallError::Sql(self.refuse(limit))),
         }
     }
 
     /// Tells the guest, and the transaction: a guest that does not mind must not commit what it did without.
-    fn refuse(&mut self, limit: Limit, words: String) -> SqlError {
+    fn refuse(&mut self, limit: Limit) -> SqlError {
         self.db.refuse(limit);
-        limit_error(words)
+        limit_error(limit.words().to_owned())
     }
-}
-
-fn excess(rows: &ResultSet, limits: &GuestLimits) -> Option<(Limit, String)> {
-    let (count, limit) = (rows.rows.len(), limits.result_rows);
-    if count > limit {
-        let words = format!("the result has {count} rows; the limit is {limit} (result_rows)");
-        return Some((Limit::ResultRows, words));
-    }
-    let bytes: usize = rows.rows.iter().flatten().map(convert::size).sum();
-    let limit = limits.result_bytes;
-    if bytes > limit {
-        let words = format!("the result holds {bytes} bytes; the limit is {limit} (result_bytes)");
-        return Some((Limit::ResultBytes, words));
-    }
-    None
 }
 
 fn limit_error(message: String) -> SqlError {

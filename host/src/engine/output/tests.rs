@@ -32,24 +32,53 @@ fn event(record: &Record) -> Event<'_> {
     }
 }
 
+fn bytes(log_bytes: usize) -> GuestLimits {
+    GuestLimits {
+        log_bytes,
+        ..GuestLimits::default()
+    }
+}
+
+#[test]
+fn lines_are_counted_and_so_are_those_that_are_dropped() {
+    let limits = GuestLimits {
+        log_lines: 3,
+        ..GuestLimits::default()
+    };
+    let output = Output::new("c".into(), &limits);
+    let lines = logged(|| {
+        output.renew(event(&record()));
+        for _ in 0..5 {
+            output.log(Level::INFO, "said", &[]);
+        }
+        let mut pipe = output.stream(Stream::Stdout);
+        pipe.write("a\nb\n".into()).unwrap();
+    });
+    assert_eq!(lines.len(), 4, "{lines:#?}");
+    assert!(lines[3].contains("(log_lines, 3)"), "{lines:#?}");
+    assert_eq!(output.dropped(), Some((LOG_LINES, 4)));
+}
+
 #[test]
 fn the_tail_of_stderr_is_kept_though_the_budget_is_spent() {
-    let output = Output::new("c".into(), 100);
+    let output = Output::new("c".into(), &bytes(100));
     let mut pipe = output.stream(Stream::Stderr);
     for i in 0..1000 {
         pipe.write(format!("line {i}\n").into()).unwrap();
     }
     assert!(output.stderr_tail().ends_with("line 999"));
     assert!(output.stderr_tail().len() <= MAX_TAIL);
-    assert!(lock(&output.0).dropping);
+    let (code, lines) = output.dropped().unwrap();
+    assert_eq!(code, LOG_BYTES);
+    assert!((996..1000).contains(&lines), "{lines}");
     output.renew(event(&record()));
     assert_eq!(output.stderr_tail(), "");
-    assert!(!lock(&output.0).dropping);
+    assert_eq!(output.dropped(), None);
 }
 
 #[test]
 fn unended_lines_are_bounded() {
-    let output = Output::new("c".into(), 1 << 20);
+    let output = Output::new("c".into(), &bytes(1 << 20));
     let mut pipe = output.stream(Stream::Stdout);
     pipe.write(vec![b'x'; 3 * MAX_LINE + 5].into()).unwrap();
     assert_eq!(lock(&output.0).stdout.len(), 5);
@@ -87,7 +116,7 @@ fn logged(speak: impl FnOnce()) -> Vec<String> {
 
 #[test]
 fn every_line_says_which_record_it_is_about() {
-    let output = Output::new("billing".into(), 400);
+    let output = Output::new("billing".into(), &bytes(400));
     let lines = logged(|| {
         let mut pipe = output.stream(Stream::Stdout);
         pipe.write("starting\n".into()).unwrap();

@@ -28,11 +28,13 @@ pub struct LetterFilter {
     pub ids: Vec<String>,
     /// That the dead letter topic does not take.
     pub unpublishable: bool,
-    /// That led to this brake of their consumer.
+    /// That led to this brake of their consumer, or tenant.
     pub episode: Option<i32>,
+    /// Of this tenant.
+    pub tenant: Option<String>,
 }
 
-/// The condition on `tidegate.dead_letters d`, by parameters 1 to 12.
+/// The condition on `tidegate.dead_letters d`, by parameters 1 to 13.
 macro_rules! matching {
     () => {
         "($1::text[] IS NULL OR d.consumer_name = ANY ($1)) AND ($2::text IS NULL OR d.status = $2) \
@@ -42,7 +44,8 @@ macro_rules! matching {
          AND ($8::bigint IS NULL OR d.created_at < to_timestamp($8::bigint / 1000.0)) \
          AND ($9::text IS NULL OR starts_with(encode(d.module_digest, 'hex'), $9)) \
          AND ($10::text[] IS NULL OR d.id = ANY ($10) OR d.former_ids && $10) \
-         AND (NOT $11::bool OR d.unpublishable IS NOT NULL) AND ($12::int IS NULL OR d.episode = $12)"
+         AND (NOT $11::bool OR d.unpublishable IS NOT NULL) AND ($12::int IS NULL OR d.episode = $12) \
+         AND ($13::text IS NULL OR d.tenant = $13)"
     };
 }
 pub(in crate::inbox) use matching;
@@ -76,7 +79,7 @@ impl Given<'_> {
         more: [SqlParam<'s>; N],
     ) -> Vec<SqlParam<'s>> {
         let filter = self.filter;
-        let own: [SqlParam<'s>; 12] = [
+        let own: [SqlParam<'s>; 13] = [
             &self.consumers,
             &self.status,
             &self.codes,
@@ -89,6 +92,7 @@ impl Given<'_> {
             &self.ids,
             &filter.unpublishable,
             &filter.episode,
+            &filter.tenant,
         ];
         own.into_iter().chain(more).collect()
     }

@@ -38,7 +38,8 @@ WITH turn AS (
      WHERE l.replay = $1 AND l.position = $2 AND l.result IS NULL AND r.id = l.replay AND r.owner = $3
     RETURNING l.result)
 UPDATE tidegate.replays r
-   SET duplicate = r.duplicate + (t.result = 'duplicate')::int, gone = r.gone + (t.result = 'gone')::int
+   SET duplicate = r.duplicate + (t.result = 'duplicate')::int, gone = r.gone + (t.result = 'gone')::int,
+       kept = r.kept + (t.result = 'kept')::int
   FROM turn t WHERE r.id = $1 RETURNING r.id";
 
 const FINISH: &str = "
@@ -72,6 +73,27 @@ pub struct Turn {
     pub letter: String,
     /// How often it was announced, this time included.
     pub marks: i32,
+}
+
+/// Why a letter had no try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Untried {
+    /// It was closed meanwhile because its event was handled.
+    Duplicate,
+    /// It was closed meanwhile by somebody else.
+    Gone,
+    /// Its tenant cannot run: it stays as it is.
+    Kept,
+}
+
+impl Untried {
+    fn as_str(self) -> &'static str {
+        match self {
+            Untried::Duplicate => "duplicate",
+            Untried::Gone => "gone",
+            Untried::Kept => "kept",
+        }
+    }
 }
 
 /// What a host is to do next.
@@ -109,12 +131,14 @@ impl Inbox {
         }))
     }
 
-    /// Settles the turn of a letter that was closed by somebody else: because its event was handled, or not.
-    pub async fn settle_turn(&self, turn: &Turn, host: Uuid, handled: bool) -> Result<(), Failure> {
-        let (host, result) = (
-            Param::uuid(host),
-            if handled { "duplicate" } else { "gone" },
-        );
+    /// Settles the turn of a letter that had no try.
+    pub async fn settle_turn(
+        &self,
+        turn: &Turn,
+        host: Uuid,
+        untried: Untried,
+    ) -> Result<(), Failure> {
+        let (host, result) = (Param::uuid(host), untried.as_str());
         let params: [SqlParam<'_>; 4] = [&turn.replay, &turn.position, &host, &result];
         Self::write(&self.service, SETTLE, &params).await.map(drop)
     }

@@ -23,7 +23,8 @@ pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
 
 const FENCE: &str = "UPDATE tidegate.progress SET begun = begun + 1 \
     WHERE consumer_name = $1 AND topic = $2 AND partition = $3 AND owner = $4 AND next_offset = $5 \
-    AND NOT EXISTS (SELECT 1 FROM tidegate.consumers c WHERE c.consumer_name = $1 AND c.state <> 'running') \
+    AND NOT EXISTS (SELECT 1 FROM tidegate.consumers c WHERE c.consumer_name = $1 \
+        AND (c.state <> 'running' OR c.tenants_revision <> $6)) \
     RETURNING begun";
 
 const POSITION: &str = "SELECT next_offset FROM tidegate.progress \
@@ -48,7 +49,10 @@ impl Inbox {
             }) => {
                 let (place, owner) = ((head.key.clone(), head.log_epoch), head.owner);
                 let fence = Fence::Partition { owner, begun };
-                let transaction = Transaction::new(held, place, fence, self.wall);
+                let mut transaction = Transaction::new(held, place, fence, self.gate.clone());
+                if let Some(wait) = shorter(head, self.settings.lock_timeout) {
+                    transaction.lock_wait = wait;
+                }
                 Ok(Begun::Open(Box::new(transaction), claimed))
             }
             Ok(Opened { begun: None, .. }) => outside(held, head).await,
@@ -89,11 +93,16 @@ fn begin(head: &BatchHead, lock_timeout: Duration) -> String {
         let key = lock_key(&head.key.consumer);
         begin.push_str(&format!("; SELECT pg_advisory_xact_lock({key})"));
     }
-    if let Some(wait) = head.locks.wait.filter(|wait| *wait < lock_timeout) {
+    if let Some(wait) = shorter(head, lock_timeout) {
         let wait = wait.as_millis();
         begin.push_str(&format!("; SET LOCAL lock_timeout = {wait}"));
     }
     begin
+}
+
+/// How long a batch waits for a lock where that is less than what is configured.
+fn shorter(head: &BatchHead, lock_timeout: Duration) -> Option<Duration> {
+    head.locks.wait.filter(|wait| *wait < lock_timeout)
 }
 
 async fn open(
@@ -124,7 +133,7 @@ async fn open(
 
 fn claims(head: &BatchHead) -> Claims<'_> {
     let place = (&head.key, head.log_epoch);
-    Claims::of(place, &head.claims, head.module_digest.as_ref())
+    Claims::of(place, &head.claims, &head.modules)
 }
 
 async fn make_fence(
@@ -134,6 +143,13 @@ async fn make_fence(
 ) -> Result<Vec<Row>, tokio_postgres::Error> {
     let (key, owner) = (&head.key, Param::uuid(head.owner));
     let (topic, partition) = (key.source.topic.as_ref(), key.source.partition);
-    let params: [SqlParam<'_>; 5] = [&key.consumer, &topic, &partition, &owner, &head.expected];
+    let params: [SqlParam<'_>; 6] = [
+        &key.consumer,
+        &topic,
+        &partition,
+        &owner,
+        &head.expected,
+        &head.tenants_revision,
+    ];
     client.query(&fence, &params).await
 }

@@ -11,6 +11,7 @@ use tokio_postgres::{Client, Row, Statement};
 use super::Transaction;
 use crate::inbox::SqlParam;
 use crate::inbox::connection::Connection;
+use crate::inbox::error::unreachable;
 
 /// The claim, with the condition on which a rejected claim is taken.
 macro_rules! claim {
@@ -19,8 +20,9 @@ macro_rules! claim {
             r#"
 INSERT INTO tidegate.processed_events AS e (consumer_name, scope, event_id, processed_at, processed_until, topic,
     partition, log_epoch, "offset", outcome, module_digest)
-SELECT $1, c.scope, c.event_id, now(), now() + c.ttl_us * interval '1 microsecond', $6, $7, $9, c.at, 'done', $8
-  FROM unnest($2::text[], $3::text[], $4::bigint[], $5::bigint[]) AS c (scope, event_id, ttl_us, at)
+SELECT $1, c.scope, c.event_id, now(), now() + c.ttl_us * interval '1 microsecond', $6, $7, $9, c.at, 'done',
+       coalesce(c.digest, $8)
+  FROM unnest($2::text[], $3::text[], $4::bigint[], $5::bigint[], $10::bytea[]) AS c (scope, event_id, ttl_us, at, digest)
  ORDER BY c.event_id COLLATE "C", c.scope COLLATE "C"
 ON CONFLICT (consumer_name, scope, event_id) DO UPDATE
    SET processed_at = excluded.processed_at, processed_until = excluded.processed_until, topic = excluded.topic,
@@ -58,6 +60,24 @@ SELECT e.scope, e.event_id, e.topic, e.partition, e.log_epoch, e."offset", e.out
 /// A thousand years: beyond it PostgreSQL's timestamps would soon end.
 const LONGEST_TTL_US: i64 = 1_000 * 366 * 86_400 * 1_000_000;
 
+/// Which modules claims are for, sha256 of their bytes.
+#[derive(Clone, Debug)]
+pub enum ModulesOf {
+    /// One for all.
+    All(Option<[u8; 32]>),
+    /// One a claim, in their order.
+    Each(Vec<Option<[u8; 32]>>),
+}
+
+impl ModulesOf {
+    fn all(&self) -> Option<&[u8; 32]> {
+        match self {
+            ModulesOf::All(digest) => digest.as_ref(),
+            ModulesOf::Each(_) => None,
+        }
+    }
+}
+
 /// The claim's parameters.
 pub(super) struct Claims<'a> {
     key: &'a ProgressKey,
@@ -67,6 +87,8 @@ pub(super) struct Claims<'a> {
     ttls: Vec<i64>,
     offsets: Vec<i64>,
     digest: Option<&'a [u8]>,
+    /// One a claim, where they are not of one module.
+    digests: Vec<Option<&'a [u8]>>,
 }
 
 impl<'a> Claims<'a> {
@@ -74,11 +96,19 @@ impl<'a> Claims<'a> {
     pub(super) fn of(
         (key, epoch): (&'a ProgressKey, i32),
         claims: &'a [ClaimRequest],
-        digest: Option<&'a [u8; 32]>,
+        modules: &'a ModulesOf,
     ) -> Self {
         debug_assert!(rise(claims), "offsets that do not rise");
-        let mut claims: Vec<&ClaimRequest> = claims.iter().collect();
-        claims.sort_unstable_by_key(|claim| key_of(claim));
+        let mut sorted: Vec<usize> = (0..claims.len()).collect();
+        sorted.sort_unstable_by_key(|at| key_of(&claims[*at]));
+        let digests = match modules {
+            ModulesOf::All(_) => Vec::new(),
+            ModulesOf::Each(digests) => {
+                let of = |at: &usize| digests.get(*at)?.as_ref().map(<[u8; 32]>::as_slice);
+                sorted.iter().map(of).collect()
+            }
+        };
+        let claims: Vec<&ClaimRequest> = sorted.iter().map(|at| &claims[*at]).collect();
         debug_assert!(are_distinct(&claims), "an id twice in one claim");
         Self {
             key,
@@ -87,7 +117,8 @@ impl<'a> Claims<'a> {
             ids: claims.iter().map(|c| c.event_id.as_str()).collect(),
             ttls: claims.iter().map(|c| micros(c)).collect(),
             offsets: claims.iter().map(|c| c.offset).collect(),
-            digest: digest.map(|d| d.as_slice()),
+            digest: modules.all().map(<[u8; 32]>::as_slice),
+            digests,
         }
     }
 
@@ -99,7 +130,7 @@ impl<'a> Claims<'a> {
     ) -> Result<Vec<Row>, tokio_postgres::Error> {
         let source = &self.key.source;
         let (topic, partition) = (source.topic.as_ref(), source.partition);
-        let params: [SqlParam<'_>; 9] = [
+        let params: [SqlParam<'_>; 10] = [
             &self.key.consumer,
             &self.scopes,
             &self.ids,
@@ -109,6 +140,7 @@ impl<'a> Claims<'a> {
             &partition,
             &self.digest,
             &self.epoch,
+            &self.digests,
         ];
         client.query(&claim, &params).await
     }
@@ -154,6 +186,8 @@ impl Transaction {
         if dups.is_empty() {
             return Ok(Vec::new());
         }
+        self.end_stay()
+            .map_err(|why| Broken::from(unreachable(why)))?;
         if let Some(broken) = self.drain().await {
             return Err(broken);
         }

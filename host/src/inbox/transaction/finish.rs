@@ -13,7 +13,7 @@ use super::proof::{Proof, SEAL};
 use super::{Finish, ReplayEnd, Transaction};
 use crate::faults::{self, Point};
 use crate::inbox::connection::{Sent, send};
-use crate::inbox::error::{failure_of, overdue};
+use crate::inbox::error::{failure_of, overdue, unreachable};
 
 pub(super) const OUTCOMES: &str = "
 UPDATE tidegate.processed_events e SET outcome = o.outcome
@@ -66,6 +66,8 @@ impl Transaction {
     }
 
     async fn prove(&mut self, end: End) -> Result<(), Broken> {
+        self.end_stay()
+            .map_err(|why| Broken::from(unreachable(why)))?;
         self.held.pipeline.flush();
         let flight = match end {
             End::Batch(finish) => self.send_flight(finish).await,
@@ -119,13 +121,11 @@ impl Transaction {
         let proof = Proof::of(self, &finish)?;
         if !finish.letters.is_empty() {
             let statement = self.held.host(letters::WRITE).await?;
-            let digest = finish.module_digest.map(|d| d.to_vec());
             let shared = Shared {
                 client: Arc::clone(&client),
                 consumer,
                 cluster_id: finish.cluster_id,
                 log_epoch: self.log_epoch,
-                digest,
             };
             let shared = Arc::new(shared);
             let send = |(id, letter)| letters::send_letter(&shared, statement.clone(), id, letter);

@@ -1,4 +1,4 @@
-//! A guest's statements: allow-list, preparation, parameters, and what its errors mean for its record.
+//! A guest's statements: the wall, preparation, parameters, and what its errors mean for its record.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tidegate_core::sql::{CallError, Expectation, GuestSql, ResultSet, Value};
 use tokio_postgres::Statement;
 
 use super::Transaction;
-use super::ledger::Staged;
+use super::ledger::{Staged, What};
 use super::refusal::told;
 use super::rows::{self, RowsError};
 use crate::inbox::error::unreachable;
@@ -61,17 +61,18 @@ impl Transaction {
     }
 
     async fn run_query(&mut self, sql: String, params: Vec<Value>) -> Result<ResultSet, CallError> {
-        self.admit(&sql)?;
+        self.admit(&sql).await?;
         let (prepared, params) = self.bind(&sql, &params).await?;
         let prepared = self.prepare_as_text(sql, prepared).await?;
-        let work = rows::read(
-            Arc::clone(&self.held.client),
-            prepared,
-            params,
-            self.guest.limits,
-        );
+        let client = Arc::clone(&self.held.client);
+        let (limits, returned) = (self.guest.limits, self.returned);
+        let work = rows::read(client, prepared, params, limits, returned);
+        self.held.pipeline.watch();
         match self.attend("a query", work).await {
-            Ok(Ok(result)) => self.unless_failed(result).await,
+            Ok(Ok((result, returned))) => {
+                self.returned = returned;
+                self.unless_failed(result).await
+            }
             Ok(Err(RowsError::Driver(error))) => Err(self.server_refused(&error).await),
             Ok(Err(RowsError::TooLarge(limit, message))) => {
                 let failure = Failure::Limit(limit);
@@ -96,10 +97,11 @@ impl Transaction {
     }
 
     async fn run_execute(&mut self, sql: String, params: Vec<Value>) -> Result<u64, CallError> {
-        self.admit(&sql)?;
+        self.admit(&sql).await?;
         let (prepared, params) = self.bind(&sql, &params).await?;
         let client = Arc::clone(&self.held.client);
         let work = async move { client.execute_raw(&prepared.plain, params).await };
+        self.held.pipeline.watch();
         match self.attend("a statement", work).await {
             Ok(Ok(count)) => self.unless_failed(count).await,
             Ok(Err(error)) => Err(self.server_refused(&error).await),
@@ -113,11 +115,11 @@ impl Transaction {
         params: Vec<Value>,
         expect: Expectation,
     ) -> Result<(), CallError> {
-        self.admit(&sql)?;
+        self.admit(&sql).await?;
         let (prepared, params) = self.bind(&sql, &params).await?;
         let staged = Staged {
             offset: self.current,
-            expect,
+            what: What::Guest(expect),
             bytes: params.iter().map(Param::len).sum(),
         };
         if let Err(message) = self.held.pipeline.stage(&prepared.name, &params) {
@@ -143,13 +145,20 @@ impl Transaction {
         while self.ledger.is_full() && self.settle_some().await {}
     }
 
-    fn admit(&mut self, sql: &str) -> Result<(), CallError> {
-        self.wall.check(sql).map_err(|message| {
-            self.fail(Failure::StatementRefused {
-                message: message.clone(),
-            });
-            told("refused", message)
-        })
+    /// Lets a statement past the wall. What is judged is the text as the guest wrote it; what the host wraps around it is
+    /// the host's own.
+    async fn admit(&mut self, sql: &str) -> Result<(), CallError> {
+        match self.gate.admit(self.guest.judge.as_ref(), sql).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(refused)) => {
+                let message = refused.to_string();
+                self.fail(Failure::StatementRefused {
+                    message: message.clone(),
+                });
+                Err(told("refused", message))
+            }
+            Err(failure) => Err(self.connection_lost(failure)),
+        }
     }
 
     /// The statement and its parameters in the types that the server inferred. Where they do not fit those of a
@@ -159,7 +168,9 @@ impl Transaction {
         sql: &str,
         params: &[Value],
     ) -> Result<(Prepared, Vec<Param>), CallError> {
-        if let Some(prepared) = self.held.statements.guest(sql)
+        self.enter_stay()?;
+        let role = self.guest.role.as_deref();
+        if let Some(prepared) = self.held.statements.guest(role, sql)
             && let Ok(params) = encode_all(prepared.plain.params(), params)
         {
             return Ok((prepared, params));
@@ -176,7 +187,7 @@ impl Transaction {
             name,
             as_text: None,
         };
-        self.keep(sql.to_owned(), prepared.clone());
+        self.keep(sql, prepared.clone());
         Ok((prepared, params))
     }
 
@@ -207,14 +218,15 @@ impl Transaction {
             as_text: Some(as_text),
             ..prepared
         };
-        self.keep(sql, prepared.clone());
+        self.keep(&sql, prepared.clone());
         Ok(prepared)
     }
 
     /// Keeps a statement that was prepared just now. The one that has to go for it may have been staged: it has left
     /// by then, since what is staged leaves before anything is prepared.
-    fn keep(&mut self, sql: String, prepared: Prepared) {
-        if let Some(evicted) = self.held.statements.keep_guest(sql, prepared) {
+    fn keep(&mut self, sql: &str, prepared: Prepared) {
+        let role = self.guest.role.as_deref();
+        if let Some(evicted) = self.held.statements.keep_guest(role, sql, prepared) {
             let (consumer, module) = (&self.key.consumer, &self.guest.module);
             tracing::warn!(%consumer, %module, evicted, "the handler writes ever new statement texts, and each is prepared anew; pass values as parameters, and lists as arrays (= ANY ($1))");
         }
@@ -246,6 +258,9 @@ impl Transaction {
 
     /// The guest's answer, unless something staged before it has failed.
     async fn unless_failed<T>(&mut self, answer: T) -> Result<T, CallError> {
+        if let Some(word) = self.held.pipeline.strayed() {
+            self.ledger.strayed(self.current, &word);
+        }
         self.drain_window().await;
         if self.ledger.failure().is_some() {
             Err(CallError::Ended)

@@ -1,10 +1,13 @@
 //! The window of staged statements, and the earliest failure known.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use tidegate_core::failure::{Broken, Failure};
 use tidegate_core::sql::Expectation;
+use tidegate_core::sqlstate::{SqlClass, classify};
 
+use super::stay::not_taken;
 use crate::inbox::wire::Answer;
 
 /// The most staged statements, and bytes of their parameters, that may be unanswered.
@@ -15,9 +18,21 @@ const WINDOW_BYTES: usize = 1 << 20;
 pub(super) struct Staged {
     /// The record that staged it.
     pub(super) offset: Option<i64>,
-    pub(super) expect: Expectation,
+    pub(super) what: What,
     /// Bytes of its parameters.
     pub(super) bytes: usize,
+}
+
+/// Whose statement it is.
+pub(super) enum What {
+    /// A guest's, with what it expects.
+    Guest(Expectation),
+    /// The host's, which a guest's stay begins or ends with.
+    Host,
+    /// The host's, by which the login takes a role.
+    Role { role: Arc<str>, login: Arc<str> },
+    /// The host's, which proves that a guest's stay was as the host set it up.
+    Proof,
 }
 
 /// What has been staged and what has failed.
@@ -62,22 +77,61 @@ impl Ledger {
     /// Takes in answers to the oldest staged statements.
     pub(super) fn settle(&mut self, answers: impl IntoIterator<Item = Answer>) {
         for answer in answers {
-            let offset = self.window.pop_front().map(|staged| {
+            let staged = self.window.pop_front().map(|staged| {
                 self.bytes = self.bytes.saturating_sub(staged.bytes);
-                (staged.offset, staged.expect)
+                (staged.offset, staged.what)
             });
-            match (answer, offset) {
-                (Answer::Rows(rows), Some((_, expect))) if expect.holds(rows) => {}
-                (Answer::Rows(actual), Some((offset, expect))) => {
-                    let expected = expect.to_string();
-                    let failure = Failure::UnexpectedRowCount { expected, actual };
-                    self.note(Broken { offset, failure });
+            match (answer, staged) {
+                (Answer::Refused(refused), Some((offset, what))) => {
+                    self.refused_as(&what, offset, refused.into());
                 }
-                (Answer::Refused(refused), staged) => {
-                    self.refused(staged.and_then(|(offset, _)| offset), refused.into());
+                (Answer::Refused(refused), None) => self.refused(None, refused.into()),
+                (Answer::Rows(rows), Some((offset, What::Guest(expect)))) => {
+                    self.touched(offset, expect, rows);
                 }
-                (Answer::Rows(_), None) | (Answer::Skipped, _) => {}
+                (Answer::Command(word), Some((offset, What::Guest(_)))) => {
+                    self.strayed(offset, &word);
+                }
+                _ => {}
             }
+        }
+    }
+
+    fn touched(&mut self, offset: Option<i64>, expect: Expectation, actual: u64) {
+        if !expect.holds(actual) {
+            let expected = expect.to_string();
+            let failure = Failure::UnexpectedRowCount { expected, actual };
+            self.note(Broken { offset, failure });
+        }
+    }
+
+    /// Notes that a guest's statement was no statement that reads or writes rows, by the server's own word for it.
+    pub(super) fn strayed(&mut self, offset: Option<i64>, word: &str) {
+        let message = format!("a statement ran that is none of a handler's: {word}");
+        let failure = Failure::Escape { message };
+        self.note(Broken { offset, failure });
+    }
+
+    fn refused_as(&mut self, what: &What, offset: Option<i64>, failure: Failure) {
+        let sqlstate = match &failure {
+            Failure::Sql { sqlstate, .. } if sqlstate != "25P02" => sqlstate,
+            _ => return self.refused(offset, failure),
+        };
+        let passes = matches!(
+            classify(sqlstate),
+            SqlClass::Infrastructure | SqlClass::Contention | SqlClass::Transient
+        );
+        match what {
+            What::Role { role, login } if !passes => {
+                let message = not_taken(role, login, sqlstate);
+                let failure = Failure::RoleRefused { message };
+                self.suspicious = true;
+                self.note(Broken { offset, failure });
+            }
+            What::Proof if !passes => {
+                self.escaped("its role or its settings are not those that the host gave it");
+            }
+            _ => self.refused(offset, failure),
         }
     }
 
@@ -113,7 +167,8 @@ impl Ledger {
         });
     }
 
-    fn only_offset(&self) -> Option<i64> {
+    /// The record that alone ran in this transaction so far.
+    pub(super) fn only_offset(&self) -> Option<i64> {
         (self.entered == 1).then_some(self.last_entered).flatten()
     }
 

@@ -16,12 +16,12 @@ use crate::inbox::connection::send;
 pub(super) const WRITE: &str = r#"
 WITH again AS (
     UPDATE tidegate.dead_letters SET status = 'open', closed_at = NULL, published_at = NULL, unpublishable = NULL, created_at = now(),
-           code = $14, message = $15, sqlstate = $16, attempts = $17, module_digest = $18
+           code = $14, message = $15, sqlstate = $16, attempts = $17, module_digest = $18, tenant = $21
      WHERE id = $1 AND status <> 'open')
 INSERT INTO tidegate.dead_letters (id, consumer_name, cluster_id, topic, partition, "offset", scope, event_id, key,
     value, header_names, header_values, timestamp_ms, code, message, sqlstate, attempts, module_digest,
-    timestamp_type, log_epoch)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
+    timestamp_type, log_epoch, tenant)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
 ON CONFLICT DO NOTHING"#;
 
 /// Closes the open letters of events that this batch handled after all.
@@ -63,7 +63,6 @@ pub(super) struct Shared {
     pub(super) consumer: String,
     pub(super) cluster_id: String,
     pub(super) log_epoch: i32,
-    pub(super) digest: Option<Vec<u8>>,
 }
 
 /// Sends the statement that writes one letter.
@@ -79,8 +78,11 @@ pub(super) fn send_letter(
             record,
             scope,
             event_id,
+            tenant,
+            module_digest,
             cause,
         } = letter;
+        let digest = module_digest.as_ref().map(<[u8; 32]>::as_slice);
         let (code, message, sqlstate) = stored(&cause);
         let names = record
             .headers
@@ -121,9 +123,10 @@ pub(super) fn send_letter(
                     &message,
                     &sqlstate,
                     &attempts,
-                    &shared.digest,
+                    &digest,
                     &stamp(record.timestamp),
                     &shared.log_epoch,
+                    &tenant,
                 ],
             )
             .await

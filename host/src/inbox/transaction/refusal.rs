@@ -12,6 +12,9 @@ impl Transaction {
     /// transaction is gone; the record is tainted in any case.
     pub(super) async fn server_refused(&mut self, error: &Error) -> CallError {
         self.drain_window().await;
+        if error.as_db_error().is_none() {
+            return self.connection_lost(failure_of(error));
+        }
         let known = self.ledger.failure().is_some();
         self.ledger.refused(self.current, failure_of(error));
         self.probe().await;
@@ -56,8 +59,16 @@ impl Transaction {
     }
 
     pub(super) fn connection_lost(&mut self, failure: Failure) -> CallError {
-        self.ledger.lost(failure);
+        self.lost(failure);
         CallError::Ended
+    }
+
+    /// Notes that the connection is of no use any more: nobody's fault, unless a guest made the server copy.
+    pub(super) fn lost(&mut self, failure: Failure) {
+        match self.held.pipeline.copies() {
+            true => self.ledger.strayed(self.ledger.only_offset(), "COPY"),
+            false => self.ledger.lost(failure),
+        }
     }
 }
 

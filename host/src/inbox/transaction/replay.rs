@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::Transaction;
 use super::begin::BEGIN;
-use super::claim::{CLAIM_AGAIN, Claims, answers};
+use super::claim::{CLAIM_AGAIN, Claims, ModulesOf, answers};
 use super::fence::Fence;
 use crate::inbox::connection::{Connection, send};
 use crate::inbox::error::no_standby;
@@ -27,7 +27,7 @@ UPDATE tidegate.replays r SET begun = begun + 1
    AND EXISTS (SELECT 1 FROM tidegate.replay_letters l
                 WHERE l.replay = r.id AND l.position = $3 AND l.result IS NULL)
    AND NOT EXISTS (SELECT 1 FROM tidegate.consumers c
-                    WHERE c.consumer_name = r.consumer_name AND c.state <> 'running')
+                    WHERE c.consumer_name = r.consumer_name AND (c.state <> 'running' OR c.tenants_revision <> $4))
 RETURNING begun";
 
 /// Behind the claim, as in a batch, so that the two never wait for one another in a ring.
@@ -57,6 +57,8 @@ pub struct ReplayHead {
     pub claim: Option<ClaimRequest>,
     /// The handler module, sha256 of its bytes.
     pub module_digest: Option<[u8; 32]>,
+    /// What this host knows the tenants by; none where records have no tenants.
+    pub tenants_revision: Option<i64>,
 }
 
 /// How beginning a letter's replay went.
@@ -66,7 +68,7 @@ pub enum ReplayBegun {
     Open(Box<Transaction>, Option<Claimed>),
     /// The turn has its result: an earlier commit whose answer was lost has landed.
     Landed,
-    /// The consumer is paused or braked.
+    /// The consumer is paused or braked, or its tenants are not what this host knows.
     Held,
     /// Another host works on the request, or it was cancelled.
     Fenced,
@@ -107,7 +109,7 @@ impl Inbox {
                     letter: head.letter.clone(),
                 };
                 let place = (head.key.clone(), head.log_epoch);
-                let transaction = Transaction::new(held, place, fence, self.wall);
+                let transaction = Transaction::new(held, place, fence, self.gate.clone());
                 Ok(ReplayBegun::Open(Box::new(transaction), claimed))
             }
             Err(failure) => {
@@ -148,7 +150,8 @@ async fn open(connection: &mut Connection, head: &ReplayHead) -> Result<Opened, 
     let begin = send(client.batch_execute(BEGIN));
     let fence = send(make_fence(client, fence, head));
     let place = (&head.key, head.log_epoch);
-    let made = || Claims::of(place, &claims, head.module_digest.as_ref()).make(client, claim);
+    let modules = ModulesOf::All(head.module_digest);
+    let made = || Claims::of(place, &claims, &modules).make(client, claim);
     let claim = (!claims.is_empty()).then(|| send(made()));
     let params: [SqlParam<'_>; 1] = [&head.letter];
     let locked = send(client.query(&lock, &params));
@@ -175,6 +178,6 @@ async fn make_fence(
     head: &ReplayHead,
 ) -> Result<Vec<Row>, tokio_postgres::Error> {
     let owner = Param::uuid(head.owner);
-    let params: [SqlParam<'_>; 3] = [&head.turn.0, &owner, &head.turn.1];
+    let params: [SqlParam<'_>; 4] = [&head.turn.0, &owner, &head.turn.1, &head.tenants_revision];
     client.query(&fence, &params).await
 }

@@ -14,24 +14,32 @@ use crate::inbox::value::from_sql::{Malformed, Raw, decode};
 use crate::inbox::value::param::Param;
 use crate::inbox::value::shape::{Shape, sql_name};
 
+/// What the queries of one record have returned so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Returned {
+    rows: usize,
+    bytes: usize,
+}
+
 /// Why there is no result.
 pub(super) enum RowsError {
     /// The driver's or the server's error.
     Driver(tokio_postgres::Error),
-    /// The result is larger than a guest may have.
+    /// With this result a record has more than it may.
     TooLarge(Limit, String),
     /// A value is not of its type's form; the column's name.
     Malformed(String),
 }
 
-/// Runs a prepared query. Rows beyond the limits are read off the wire and dropped: the answer has to end before
+/// Runs a prepared query of a record that has had `returned`. Rows beyond the limits are read off the wire and dropped: the answer has to end before
 /// the connection can be used again.
 pub(super) async fn read(
     client: Arc<Client>,
     prepared: Prepared,
     params: Vec<Param>,
     limits: ResultLimits,
-) -> Result<ResultSet, RowsError> {
+    mut returned: Returned,
+) -> Result<(ResultSet, Returned), RowsError> {
     let statement = prepared.as_text.as_ref().unwrap_or(&prepared.plain);
     let mut stream = pin!(
         client
@@ -39,13 +47,14 @@ pub(super) async fn read(
             .await
             .map_err(RowsError::Driver)?
     );
-    let (mut rows, mut bytes, mut error) = (Vec::new(), 0_usize, None);
+    let (mut rows, mut error) = (Vec::new(), None);
     while let Some(row) = stream.try_next().await.map_err(RowsError::Driver)? {
         if error.is_some() {
             continue;
         }
-        bytes = bytes.saturating_add(row.raw_size_bytes());
-        match within(limits, rows.len() + 1, bytes).and_then(|()| values(&prepared.plain, &row)) {
+        returned.rows += 1;
+        returned.bytes = returned.bytes.saturating_add(row.raw_size_bytes());
+        match within(limits, returned).and_then(|()| values(&prepared.plain, &row)) {
             Ok(values) => rows.push(values),
             Err(e) => error = Some(e),
         }
@@ -55,20 +64,20 @@ pub(super) async fn read(
     }
     match error {
         Some(error) => Err(error),
-        None => Ok(ResultSet {
-            columns: columns(&prepared.plain),
-            rows,
-        }),
+        None => {
+            let columns = columns(&prepared.plain);
+            Ok((ResultSet { columns, rows }, returned))
+        }
     }
 }
 
-fn within(limits: ResultLimits, rows: usize, bytes: usize) -> Result<(), RowsError> {
-    if rows > limits.rows {
-        let message = format!("the result has more than {} rows", limits.rows);
+fn within(limits: ResultLimits, returned: Returned) -> Result<(), RowsError> {
+    if returned.rows > limits.rows {
+        let message = format!("the record's results have more than {} rows", limits.rows);
         return Err(RowsError::TooLarge(Limit::ResultRows, message));
     }
-    if bytes > limits.bytes {
-        let message = format!("the result has more than {} bytes", limits.bytes);
+    if returned.bytes > limits.bytes {
+        let message = format!("the record's results have more than {} bytes", limits.bytes);
         return Err(RowsError::TooLarge(Limit::ResultBytes, message));
     }
     Ok(())

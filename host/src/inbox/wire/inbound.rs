@@ -7,10 +7,17 @@ use std::io;
 
 use bytes::BytesMut;
 use postgres_protocol::message::backend;
+use tidegate_core::text::bounded;
 
 use crate::inbox::refused::Refused;
 
 const HEADER: usize = 5;
+/// The first words of the answers to statements that read or write rows.
+const OF_ROWS: [&str; 5] = ["SELECT", "INSERT", "UPDATE", "DELETE", "MERGE"];
+/// The most bytes of another command's name that are kept.
+const COMMAND_BYTES: usize = 64;
+/// The tag of CopyBothResponse, which the protocol's crate does not name.
+const COPY_BOTH: u8 = b'W';
 
 /// Who asked.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,8 +31,10 @@ pub(in crate::inbox) enum Asked {
 /// How a staged statement ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// It touched this many rows.
+    /// It read or wrote this many rows.
     Rows(u64),
+    /// It was a command that does neither: the server's word for it.
+    Command(String),
     /// The server refused it.
     Refused(Refused),
     /// The server did not look at it: one before it in the same flight was refused.
@@ -49,6 +58,10 @@ pub(in crate::inbox) struct Inbound {
     pub(in crate::inbox) driver: BytesMut,
     /// Of staged statements, in their order.
     pub(in crate::inbox) answers: VecDeque<Answer>,
+    /// How the last of the driver's statements was answered.
+    pub(super) commanded: Option<Answer>,
+    /// The server began to copy: what follows is no answer to a statement.
+    pub(super) copies: bool,
     header: Vec<u8>,
     kept: BytesMut,
     body: Option<(u8, Body, usize)>,
@@ -93,7 +106,12 @@ impl Inbound {
         let (tag, to, left) = body;
         let (more, rest) = bytes.split_at(bytes.len().min(left));
         match to {
-            Body::Driver => self.driver.extend_from_slice(more),
+            Body::Driver => {
+                self.driver.extend_from_slice(more);
+                if tag == backend::COMMAND_COMPLETE_TAG {
+                    self.kept.extend_from_slice(more);
+                }
+            }
             Body::Kept => self.kept.extend_from_slice(more),
             Body::Dropped => {}
         }
@@ -123,21 +141,32 @@ impl Inbound {
     fn end(&mut self, tag: u8, body: Body) -> io::Result<()> {
         self.body = None;
         match (body, tag) {
+            // Nothing of the host copies. Its data would follow without end, or be waited for.
+            (_, backend::COPY_IN_RESPONSE_TAG | backend::COPY_OUT_RESPONSE_TAG | COPY_BOTH) => {
+                self.copies = true;
+                return Err(unexpected(tag));
+            }
+            (Body::Driver, backend::COMMAND_COMPLETE_TAG) => {
+                self.commanded = Some(complete(&self.kept));
+            }
             (Body::Driver, backend::READY_FOR_QUERY_TAG) => {
                 self.asked.pop_front();
             }
             (Body::Driver, _) => {}
             (_, backend::READY_FOR_QUERY_TAG) => self.end_flight(),
             (_, backend::COMMAND_COMPLETE_TAG) => {
-                let rows = rows(&self.kept);
-                self.answer(Answer::Rows(rows))?;
+                let answer = complete(&self.kept);
+                self.answer(answer)?;
             }
             (_, backend::EMPTY_QUERY_RESPONSE_TAG) => self.answer(Answer::Rows(0))?,
             (_, backend::ERROR_RESPONSE_TAG) => {
                 let refused = Refused::parse(&self.kept);
                 self.answer(Answer::Refused(refused))?;
             }
-            (_, backend::BIND_COMPLETE_TAG | backend::DATA_ROW_TAG) => {}
+            (
+                _,
+                backend::PARSE_COMPLETE_TAG | backend::BIND_COMPLETE_TAG | backend::DATA_ROW_TAG,
+            ) => {}
             (_, tag) => return Err(unexpected(tag)),
         }
         self.kept.clear();
@@ -162,14 +191,15 @@ impl Inbound {
     }
 }
 
-/// The number at the end of `UPDATE 3` or `INSERT 0 1`.
-fn rows(tag: &[u8]) -> u64 {
-    let text = tag.strip_suffix(b"\0").unwrap_or(tag);
-    let number = text.rsplit(|byte| *byte == b' ').next().unwrap_or_default();
-    std::str::from_utf8(number)
-        .ok()
-        .and_then(|number| number.parse().ok())
-        .unwrap_or(0)
+/// What the server says was done: `UPDATE 3`, `INSERT 0 1`, `SET`.
+fn complete(tag: &[u8]) -> Answer {
+    let text = String::from_utf8_lossy(tag.strip_suffix(b"\0").unwrap_or(tag));
+    let mut words = text.split(' ');
+    if words.next().is_some_and(|word| OF_ROWS.contains(&word)) {
+        let rows = words.next_back().and_then(|number| number.parse().ok());
+        return Answer::Rows(rows.unwrap_or(0));
+    }
+    Answer::Command(bounded(&text, COMMAND_BYTES))
 }
 
 fn unexpected(tag: u8) -> io::Error {

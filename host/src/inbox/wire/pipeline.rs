@@ -63,6 +63,20 @@ impl Pipeline {
         Ok(())
     }
 
+    /// Adds a command of the host's own, which has neither parameters nor a name.
+    pub(crate) fn command(&mut self, sql: &str) -> Result<(), String> {
+        let before = self.flight.len();
+        if frontend::parse("", sql, [], &mut self.flight).is_err() {
+            self.flight.truncate(before);
+            return Err("a command is too large to be sent".to_owned());
+        }
+        let staged = self.stage("", &[]);
+        if staged.is_err() {
+            self.flight.truncate(before);
+        }
+        staged
+    }
+
     /// Whether the flight is to leave.
     pub(crate) fn is_due(&self) -> bool {
         self.staged >= self.due || self.flight.len() >= FLIGHT_BYTES
@@ -112,6 +126,24 @@ impl Pipeline {
         self.staged = 0;
         self.due = FIRST_FLIGHT;
         self.shared.lock().inbound.answers.clear();
+    }
+
+    /// From now on the answer to the driver's statement is watched.
+    pub(crate) fn watch(&self) {
+        self.shared.lock().inbound.commanded = None;
+    }
+
+    /// The command that the statement watched turned out to be, if it was none that reads or writes rows.
+    pub(crate) fn strayed(&self) -> Option<String> {
+        match self.shared.lock().inbound.commanded.take() {
+            Some(Answer::Command(word)) => Some(word),
+            _ => None,
+        }
+    }
+
+    /// Whether the connection ended because the server began to copy.
+    pub(crate) fn copies(&self) -> bool {
+        self.shared.lock().inbound.copies
     }
 
     /// The name that the driver gives the next statement of this text is to be remembered.

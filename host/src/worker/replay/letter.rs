@@ -10,11 +10,11 @@ use tidegate_core::letter::{Cause, letter_id};
 use tidegate_core::outcome::Outcome;
 use tidegate_core::replay::{Next, Tries, took_hosts_down};
 
-use crate::engine::Module;
 use crate::inbox::{ReplayBegun, ReplayEnd, ReplayHead, ReplayResult, StoredLetter, Turn};
+use crate::worker::cast::{Cast, Part, Runner};
 use crate::worker::guests::{Guests, Ran};
 use crate::worker::pending::Pending;
-use crate::worker::shared::{Db, Shared};
+use crate::worker::shared::Shared;
 
 /// How long it waits at a time for a consumer or a module that is held back.
 const HELD: Duration = Duration::from_millis(500);
@@ -27,6 +27,8 @@ pub(super) enum Ended {
     Closed,
     /// Another host works on the request, or it was cancelled.
     Lost,
+    /// Its tenant cannot run: the letter stays as it is, and the turn is still to be settled.
+    Left,
 }
 
 /// How one try ended, where the turn goes on.
@@ -81,21 +83,48 @@ impl Letter {
 
     /// One try, beside others; alone in the process where hosts have ended at this letter.
     async fn turn(&mut self) -> Went {
-        let module = self.shared.module();
-        if self.pending.decided.is_none() && self.shared.is_quarantined(&module) {
-            return Went::Held;
-        }
+        let cast = match self.cast().await {
+            Ok(cast) => cast,
+            Err(went) => return went,
+        };
         let stage = self.shared.stage.clone();
         let _turn = match self.turn.marks {
             ..=1 => stage.shared().await,
             _ => stage.alone().await,
         };
-        Box::pin(self.attempt(module)).await
+        Box::pin(self.attempt(cast)).await
     }
 
-    async fn attempt(&mut self, module: Arc<Module<Db>>) -> Went {
-        let head = self.head(&module);
-        let (mut db, claimed) = match self
+    /// Who runs it. Where its tenant cannot run, the letter stays as it is and others have their turn.
+    async fn cast(&self) -> Result<Cast, Went> {
+        if self.pending.decided.is_none() && self.shared.is_barred() {
+            return Err(Went::Held);
+        }
+        let one = std::slice::from_ref(&self.pending);
+        let cast = Cast::of(&self.shared, one).map_err(|_| Went::Held)?;
+        match &cast.parts[..] {
+            _ if self.pending.decided.is_some() => Ok(cast),
+            [Part::PutAside(cause)] => Err(self.left(&cast, &cause.message).await),
+            [Part::Stop(reason)] => Err(self.left(&cast, reason).await),
+            _ => Ok(cast),
+        }
+    }
+
+    /// No fence is met here that would tell an old word from today's.
+    async fn left(&self, cast: &Cast, reason: &str) -> Went {
+        match self.shared.inbox.tenants_revision(&self.shared.name).await {
+            Ok(revision) if cast.revision == Some(revision) => {}
+            Ok(_) => return Went::Held,
+            Err(failure) => return Went::Broken(failure.into()),
+        }
+        let (consumer, letter) = (&self.shared.name, &self.stored.id);
+        tracing::warn!(%consumer, letter, reason, "a letter is left as it is: its tenant cannot run");
+        Went::On(Ended::Left)
+    }
+
+    async fn attempt(&mut self, cast: Cast) -> Went {
+        let head = self.head(&cast);
+        let (db, claimed) = match self
             .shared
             .inbox
             .begin_replay(&head, self.tries.fresh)
@@ -109,14 +138,16 @@ impl Letter {
             Ok(ReplayBegun::Closed) => return Went::On(Ended::Closed),
             Err(failure) => return Went::Broken(failure.into()),
         };
-        db.run_by(self.shared.guest(&module));
-        let digest = module.digest();
-        let (db, ran) = match (&self.pending.decided, claimed) {
-            (_, Some(Claimed::Duplicate)) => (db, None),
-            (Some(cause), _) => (db, Some(Ran::Rejected(cause.clone()))),
-            (None, _) => {
-                let mut guests = Guests::new(&self.shared, module, db);
-                match guests.run(&self.pending).await {
+        let digest = cast.digest(0);
+        let runner = cast.parts.first().and_then(Part::runner);
+        let (db, ran) = match (&self.pending.decided, claimed, runner) {
+            (_, Some(Claimed::Duplicate), _) => (db, None),
+            (Some(cause), _, _) => (db, Some(Ran::Rejected(cause.clone()))),
+            // An unknown or disabled tenant's, which the configuration passes over.
+            (None, _, None) => (db, Some(Ran::As(Outcome::Skipped))),
+            (None, _, Some(runner)) => {
+                let mut guests = Guests::new(&self.shared, db);
+                match guests.run(runner, &self.pending).await {
                     Ok(ran) => (guests.into_db(), Some(ran)),
                     Err(broken) => {
                         guests.into_db().rollback().await;
@@ -133,7 +164,7 @@ impl Letter {
         }
     }
 
-    fn head(&self, module: &Module<Db>) -> ReplayHead {
+    fn head(&self, cast: &Cast) -> ReplayHead {
         ReplayHead {
             key: self.shared.key(&self.pending.record.source),
             log_epoch: self.stored.log_epoch,
@@ -141,12 +172,13 @@ impl Letter {
             owner: self.shared.host.id,
             letter: self.stored.id.clone(),
             claim: self.pending.claim.clone(),
-            module_digest: Some(module.digest()),
+            module_digest: cast.digest(0),
+            tenants_revision: cast.revision,
         }
     }
 
     /// What the try that `ran` is committed with; nothing ran where the event had been handled.
-    fn end(&self, ran: Option<Ran>, digest: [u8; 32]) -> ReplayEnd {
+    fn end(&self, ran: Option<Ran>, digest: Option<[u8; 32]>) -> ReplayEnd {
         let claim = self.pending.claim.as_ref();
         let event = claim.map(|claim| (claim.scope.clone(), claim.event_id.clone()));
         let outcome = |outcome: Outcome| {
@@ -163,7 +195,7 @@ impl Letter {
             outcomes,
             superseded: event.filter(|_| handled).into_iter().collect(),
             result,
-            module_digest: Some(digest),
+            module_digest: digest,
         }
     }
 
@@ -174,6 +206,7 @@ impl Letter {
         ReplayResult::Rejected {
             id: letter_id(&self.shared.name, log, &record.source, record.offset, round),
             event: (self.pending.scope().to_owned(), self.pending.known_id()),
+            tenant: self.pending.tenant(),
             cause: self.shared.config.letters.kept(cause),
         }
     }
@@ -198,19 +231,25 @@ impl Letter {
     }
 
     async fn escaped(&self) {
-        let (shared, module) = (&self.shared, self.shared.module());
+        let shared = &self.shared;
+        let cast = Cast::of(shared, std::slice::from_ref(&self.pending)).ok();
+        let runner = cast.as_ref().and_then(|cast| cast.runners().first());
+        let Some(Runner { tenant, module }) = runner.map(|runner| &**runner) else {
+            return;
+        };
         let digest = module.digest();
-        tracing::error!(consumer = %shared.name, letter = %self.stored.id, module = module.name(), digest = %hex::encode(digest), "the module tried to leave a replay's transaction; it is quarantined until another module is activated");
-        shared.quarantine(&module);
+        tracing::error!(consumer = %shared.name, letter = %self.stored.id, tenant = tenant.name(), module = module.name(), digest = %hex::encode(digest), "the module tried to leave a replay's transaction; it is quarantined until another module is activated");
+        tenant.conduct.quarantine(digest);
     }
 
     /// Waits; another module ends it.
     async fn wait(&self, time: Duration) {
-        let mut modules = self.shared.modules.clone();
+        let (mut modules, mut tenants) = (self.shared.own.modules(), self.shared.rosters());
         modules.mark_unchanged();
         tokio::select! {
             () = tokio::time::sleep(time) => {}
             _ = modules.changed() => {}
+            _ = tenants.changed() => {}
         }
     }
 
@@ -218,9 +257,11 @@ impl Letter {
         let control = self.shared.control();
         let words = match control.runs() {
             false => super::held(&control),
+            true if self.shared.config.tenants.is_some() => "the tenants are being read".to_owned(),
             true => "the module is quarantined until another one is activated".to_owned(),
         };
         self.shared.look.notify_one();
+        self.shared.look_at_tenants.notify_one();
         self.say(&words).await;
         self.wait(HELD).await;
     }

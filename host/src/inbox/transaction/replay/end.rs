@@ -35,7 +35,7 @@ const REJECT: &str = "
 UPDATE tidegate.dead_letters
    SET id = $2, former_ids = former_ids || id, replay_round = replay_round + 1, scope = $3, event_id = $4, code = $5,
        message = $6, sqlstate = $7, attempts = $8, module_digest = $9, created_at = now(), published_at = NULL,
-       unpublishable = NULL, episode = NULL
+       unpublishable = NULL, episode = NULL, tenant = coalesce($10, tenant)
  WHERE id = $1 AND status = 'open'";
 
 /// What a letter's replay ends with.
@@ -64,6 +64,8 @@ pub enum ReplayResult {
         id: String,
         /// The event's scope and id, as they are found today.
         event: (String, Option<String>),
+        /// The tenant, if the record names one today.
+        tenant: Option<String>,
         /// The new cause.
         cause: Cause,
     },
@@ -141,10 +143,15 @@ impl Transaction {
         digest: Option<[u8; 32]>,
     ) -> Result<Vec<Counted>, Failure> {
         let client = Arc::clone(&self.held.client);
-        let (id, event, cause) = match result {
+        let (id, event, tenant, cause) = match result {
             ReplayResult::Resolved => return self.close(letter, "resolved").await,
             ReplayResult::Duplicate => return self.close(letter, "superseded").await,
-            ReplayResult::Rejected { id, event, cause } => (id, event, cause),
+            ReplayResult::Rejected {
+                id,
+                event,
+                tenant,
+                cause,
+            } => (id, event, tenant, cause),
         };
         let room = self.held.host(MAKE_ROOM).await?;
         let reject = self.held.host(REJECT).await?;
@@ -154,8 +161,9 @@ impl Transaction {
             let (code, message, sqlstate) = stored(&cause);
             let (attempts, digest) = (i64::from(cause.attempts), digest.map(|d| d.to_vec()));
             let (scope, event) = event;
-            let params: [SqlParam<'_>; 9] = [
+            let params: [SqlParam<'_>; 10] = [
                 &letter, &id, &scope, &event, &code, &message, &sqlstate, &attempts, &digest,
+                &tenant,
             ];
             client.execute(&reject, &params).await
         });

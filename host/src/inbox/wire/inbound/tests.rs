@@ -89,6 +89,41 @@ fn nonsense_is_an_error() {
     }
 }
 
+#[test]
+fn what_the_server_says_was_done_is_told() {
+    let mut inbound = Inbound::default();
+    let said = |text: &str| message(b'C', format!("{text}\0").as_bytes());
+    let words = ["INSERT 0 7", "MERGE 2", "SELECT 3", "SET", "SELECTED", ""];
+    let flight: Vec<u8> = words.iter().flat_map(|word| said(word)).collect();
+    inbound.asked(Asked::Staged(words.len()));
+    inbound.feed(&[&flight[..], &ready()].concat()).unwrap();
+    let command = |word: &str| Answer::Command(word.into());
+    let rows = [7, 2, 3].map(Answer::Rows);
+    let others = ["SET", "SELECTED", ""].map(command);
+    assert_eq!(inbound.answers, [&rows[..], &others].concat());
+    inbound.asked(Asked::Driver);
+    let answer = [said("ROLLBACK"), ready()].concat();
+    for byte in &answer {
+        inbound.feed(&[*byte]).unwrap();
+    }
+    assert_eq!(inbound.driver, answer);
+    assert_eq!(inbound.commanded, Some(command("ROLLBACK")));
+}
+
+#[test]
+fn a_copy_ends_the_connection_whoever_asked() {
+    for (tag, who) in [
+        (b'G', Asked::Driver),
+        (b'H', Asked::Staged(1)),
+        (b'W', Asked::Driver),
+    ] {
+        let mut inbound = Inbound::default();
+        inbound.asked(who);
+        assert!(inbound.feed(&message(tag, &[0; 3])).is_err());
+        assert!(inbound.copies);
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Driver(Vec<u8>),

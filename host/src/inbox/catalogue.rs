@@ -1,0 +1,82 @@
+//! What the server knows of functions, operators and types, read for the wall in one statement.
+
+use tidegate_core::failure::Failure;
+use tidegate_wall::{Catalogue, Traits};
+use tokio_postgres::Row;
+
+use super::error::unreachable;
+use super::pool::Pool;
+
+/// An aggregate is as volatile as what it is made of. A function of one argument that may be a row is called by a
+/// column's notation too.
+const CATALOGUE: &str = "
+WITH functions AS (
+    SELECT p.oid, p.proname, p.provolatile = 'v' OR EXISTS (
+            SELECT FROM pg_catalog.pg_aggregate a
+            JOIN pg_catalog.pg_proc part ON part.oid IN (a.aggtransfn, a.aggfinalfn, a.aggcombinefn, a.aggserialfn,
+                a.aggdeserialfn, a.aggmtransfn, a.aggminvtransfn, a.aggmfinalfn)
+            WHERE a.aggfnoid = p.oid AND part.provolatile = 'v') AS volatile,
+        p.pronargs >= 1 AND (p.pronargs - p.pronargdefaults <= 1 OR p.provariadic <> 0) AND EXISTS (
+            SELECT FROM pg_catalog.pg_type t LEFT JOIN pg_catalog.pg_type base ON base.oid = t.typbasetype
+            WHERE t.oid = p.proargtypes[0] AND (t.typtype IN ('c', 'p') OR base.typtype = 'c')) AS of_row
+    FROM pg_catalog.pg_proc p WHERE p.prokind <> 'p'
+), types AS (
+    SELECT t.oid, t.typname FROM pg_catalog.pg_type t
+    JOIN functions f ON f.volatile
+        AND f.oid IN (t.typinput, t.typoutput, t.typreceive, t.typsend, t.typmodin, t.typmodout)
+    UNION
+    SELECT t.oid, t.typname FROM pg_catalog.pg_cast c JOIN functions f ON f.oid = c.castfunc AND f.volatile
+    JOIN pg_catalog.pg_type t ON t.oid IN (c.casttarget, c.castsource)
+)
+SELECT 'function', proname::text, bool_or(volatile), bool_or(volatile AND of_row) FROM functions GROUP BY proname
+UNION ALL
+SELECT DISTINCT 'operator', o.oprname::text, true, false
+    FROM pg_catalog.pg_operator o JOIN functions f ON f.oid = o.oprcode AND f.volatile
+UNION ALL
+SELECT DISTINCT 'type', typname::text, true, false FROM types
+UNION ALL
+SELECT DISTINCT 'type', d.typname::text, true, false FROM pg_catalog.pg_type d JOIN types t ON t.oid = d.typbasetype";
+
+/// Reads it. Errors: the server cannot be asked, or does not answer it; whoever waits for it waits on.
+pub(super) async fn read(service: &Pool) -> Result<Catalogue, Failure> {
+    let asked = async {
+        let mut held = service.get(false).await?;
+        let rows = held.query(CATALOGUE, &[]).await?;
+        held.release();
+        Ok(rows)
+    };
+    match asked.await {
+        Ok(rows) => catalogue(&rows),
+        Err(Failure::Sql {
+            sqlstate, message, ..
+        }) => Err(unreachable(format!(
+            "the functions of the server, which handlers' statements are checked by, cannot be read: {message} (SQLSTATE {sqlstate})"
+        ))),
+        Err(failure) => Err(failure),
+    }
+}
+
+fn catalogue(rows: &[Row]) -> Result<Catalogue, Failure> {
+    let mut read = Catalogue::default();
+    for row in rows {
+        let name = Box::from(row.get::<_, &str>(1));
+        match row.get::<_, &str>(0) {
+            "function" => {
+                let traits = Traits {
+                    volatile: row.get(2),
+                    volatile_of_row: row.get(3),
+                };
+                read.functions.insert(name, traits);
+            }
+            "operator" => drop(read.volatile_operators.insert(name)),
+            _ => drop(read.volatile_types.insert(name)),
+        }
+    }
+    match read.functions.is_empty() {
+        // Then it was not the catalogue that answered.
+        true => Err(unreachable(
+            "the server names no functions at all".to_owned(),
+        )),
+        false => Ok(read),
+    }
+}

@@ -1,0 +1,142 @@
+//! Where guests' statements meet the wall: verdicts by text, the catalogue behind them, shared by the process.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex as Lock, PoisonError};
+use std::time::{Duration, Instant};
+
+use tidegate_core::failure::Failure;
+use tidegate_wall::{Catalogue, Judge, Refused, Rules, Wall};
+use tokio::sync::Mutex;
+use tokio::task::spawn_blocking;
+
+use super::catalogue;
+use super::error::unreachable;
+use super::pool::Pool;
+
+/// How old the catalogue may be when a new text is judged.
+const STALE: Duration = Duration::from_secs(60);
+
+/// How old it may be when a text names a function that it does not know.
+const STALE_FOR_UNKNOWN: Duration = Duration::from_secs(1);
+
+/// What a statement comes to.
+pub(super) type Verdict = Result<(), Arc<Refused>>;
+
+/// The wall, for all transactions of an inbox. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Gate(Arc<Inner>);
+
+struct Inner {
+    wall: Wall,
+    service: Pool,
+    /// For whom no rules are given.
+    usual: Arc<Judge>,
+    /// One for each set of rules; as many as the configuration has.
+    judges: Lock<Vec<Arc<Judge>>>,
+    /// Rises with each catalogue that differs from the one before; verdicts are good for their own.
+    generation: AtomicU64,
+    known: Mutex<Option<Known>>,
+}
+
+struct Known {
+    catalogue: Arc<Catalogue>,
+    read: Instant,
+}
+
+impl Gate {
+    pub(super) fn new(wall: Wall, service: Pool) -> Self {
+        Self(Arc::new(Inner {
+            wall,
+            service,
+            usual: Arc::default(),
+            judges: Lock::default(),
+            generation: AtomicU64::new(0),
+            known: Mutex::default(),
+        }))
+    }
+
+    /// The judge for these rules, the same one for the same rules.
+    pub(super) fn judge(&self, rules: &Rules) -> Arc<Judge> {
+        let mut judges = self.0.judges.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(judge) = judges.iter().find(|judge| judge.rules() == rules) {
+            return Arc::clone(judge);
+        }
+        let judge = Arc::new(Judge::new(rules.clone()));
+        judges.push(Arc::clone(&judge));
+        judge
+    }
+
+    /// Judges a statement; one seen before costs a look-up. Errors: the catalogue cannot be read, which no statement is
+    /// to blame for.
+    pub(super) async fn admit(
+        &self,
+        judge: Option<&Arc<Judge>>,
+        sql: &str,
+    ) -> Result<Verdict, Failure> {
+        if self.0.wall == Wall::Off {
+            return Ok(Ok(()));
+        }
+        let judge = judge.unwrap_or(&self.0.usual);
+        let generation = self.0.generation.load(Ordering::Acquire);
+        if let Some(verdict) = judge.remembered(sql, generation) {
+            return Ok(verdict);
+        }
+        if let Err(refused) = judge.glance(sql) {
+            return Ok(Err(Arc::new(refused)));
+        }
+        let known = self.catalogue(STALE).await?;
+        let generation = known.1;
+        let verdict = read(judge, sql, known).await?;
+        if !matches!(&verdict, Err(refused) if refused.unknown) {
+            return Ok(verdict);
+        }
+        match self.catalogue(STALE_FOR_UNKNOWN).await? {
+            known if known.1 == generation => Ok(verdict),
+            known => read(judge, sql, known).await,
+        }
+    }
+
+    /// The catalogue, no older than this, and its generation. Who comes while it is read waits for the same reading.
+    async fn catalogue(&self, stale: Duration) -> Result<(Arc<Catalogue>, u64), Failure> {
+        let mut known = self.0.known.lock().await;
+        let generation = self.0.generation.load(Ordering::Acquire);
+        match &*known {
+            Some(known) if known.read.elapsed() < stale => {
+                Ok((Arc::clone(&known.catalogue), generation))
+            }
+            before => {
+                let asked = Instant::now();
+                let now = catalogue::read(&self.0.service).await?;
+                let same = before.as_ref().filter(|before| *before.catalogue == now);
+                let catalogue =
+                    same.map_or_else(|| Arc::new(now), |before| Arc::clone(&before.catalogue));
+                let generation = generation + u64::from(same.is_none());
+                self.0.generation.store(generation, Ordering::Release);
+                *known = Some(Known {
+                    catalogue: Arc::clone(&catalogue),
+                    read: asked,
+                });
+                Ok((catalogue, generation))
+            }
+        }
+    }
+}
+
+/// Reads a new text on a thread with a stack of its own: it may take a while, and go deep.
+async fn read(
+    judge: &Arc<Judge>,
+    sql: &str,
+    known: (Arc<Catalogue>, u64),
+) -> Result<Verdict, Failure> {
+    let (judge, sql) = (Arc::clone(judge), sql.to_owned());
+    let read = spawn_blocking(move || judge.judge(&sql, (&known.0, known.1)));
+    match read.await {
+        Ok(verdict) => Ok(verdict),
+        Err(error) if error.is_panic() => Ok(Err(Arc::new(Refused {
+            reason: "the statement cannot be read".to_owned(),
+            position: None,
+            unknown: false,
+        }))),
+        Err(_) => Err(unreachable("the host is ending".to_owned())),
+    }
+}

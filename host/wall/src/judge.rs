@@ -1,0 +1,153 @@
+//! Verdicts on texts, remembered within bounds.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lru::LruCache;
+
+use crate::catalogue::Catalogue;
+use crate::parse::parse;
+use crate::refused::Refused;
+use crate::rules::Rules;
+use crate::text;
+use crate::walk::walk;
+
+/// The most verdicts that are remembered.
+const MOST_TEXTS: usize = 4096;
+
+/// The most bytes that the remembered texts and refusals have.
+const MOST_BYTES: usize = 8 * 1024 * 1024;
+
+/// What a statement comes to.
+type Verdict = Result<(), Arc<Refused>>;
+
+/// Judges statements by one set of rules. Shared by all who live under them.
+#[derive(Debug)]
+pub struct Judge {
+    rules: Rules,
+    seen: Mutex<Seen>,
+    parses: AtomicU64,
+}
+
+/// Verdicts by text, all of them by one catalogue.
+#[derive(Debug)]
+struct Seen {
+    verdicts: LruCache<Box<str>, Verdict>,
+    bytes: usize,
+    generation: u64,
+}
+
+impl Judge {
+    /// One that has seen nothing yet.
+    pub fn new(rules: Rules) -> Self {
+        Self {
+            rules,
+            seen: Mutex::new(Seen {
+                verdicts: LruCache::unbounded(),
+                bytes: 0,
+                generation: 0,
+            }),
+            parses: AtomicU64::new(0),
+        }
+    }
+
+    /// The rules it goes by.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// How many texts have gone through the grammar so far.
+    pub fn parses(&self) -> u64 {
+        self.parses.load(Ordering::Relaxed)
+    }
+
+    /// How many verdicts are remembered, and the bytes of their texts and refusals.
+    pub fn remembers(&self) -> (usize, usize) {
+        let seen = self.seen();
+        (seen.verdicts.len(), seen.bytes)
+    }
+
+    /// The verdict on a text that was judged by the catalogue of this generation; none for a new one. One look-up under
+    /// a short lock, without an allocation.
+    pub fn remembered(&self, sql: &str, generation: u64) -> Option<Verdict> {
+        let mut seen = self.seen();
+        if seen.generation != generation {
+            return None;
+        }
+        seen.verdicts.get(sql).cloned()
+    }
+
+    /// Refuses what needs no grammar and no catalogue to be refused.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn glance(&self, sql: &str) -> Result<(), Refused> {
+        text::check(sql, &self.rules)
+    }
+
+    /// Judges a text, and remembers the verdict unless it hangs on a name that the catalogue does not know. Generations
+    /// only grow: verdicts by an older catalogue are forgotten. Takes time, and stack, that grow with the text.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn judge(&self, sql: &str, (catalogue, generation): (&Catalogue, u64)) -> Verdict {
+        self.glance(sql).map_err(Arc::new)?;
+        let verdict = self.look(sql, catalogue).map_err(Arc::new);
+        if !matches!(&verdict, Err(refused) if refused.unknown) {
+            self.seen().remember(sql, verdict.clone(), generation);
+        }
+        verdict
+    }
+
+    fn look(&self, sql: &str, catalogue: &Catalogue) -> Result<(), Refused> {
+        self.parses.fetch_add(1, Ordering::Relaxed);
+        let tree = parse(sql)?;
+        walk(&tree, &self.rules, catalogue).map_err(|found| Refused {
+            unknown: found.unknown,
+            ..Refused::at(sql, found.at, found.reason)
+        })
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for Judge {
+    fn default() -> Self {
+        Self::new(Rules::default())
+    }
+}
+
+impl Seen {
+    fn remember(&mut self, sql: &str, verdict: Verdict, generation: u64) {
+        if generation < self.generation {
+            return;
+        }
+        if generation > self.generation {
+            self.verdicts.clear();
+            (self.bytes, self.generation) = (0, generation);
+        }
+        self.bytes += size(sql, &verdict);
+        if let Some((sql, verdict)) = self.verdicts.push(sql.into(), verdict) {
+            self.bytes -= size(&sql, &verdict);
+        }
+        while self.verdicts.len() > MOST_TEXTS || self.bytes > MOST_BYTES {
+            let Some((sql, verdict)) = self.verdicts.pop_lru() else {
+                break;
+            };
+            self.bytes -= size(&sql, &verdict);
+        }
+    }
+}
+
+fn size(sql: &str, verdict: &Verdict) -> usize {
+    sql.len()
+        + verdict
+            .as_ref()
+            .err()
+            .map_or(0, |refused| refused.reason.len())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! One text through PostgreSQL's grammar.
+
+use std::panic::catch_unwind;
+use std::sync::{Mutex, PoisonError};
+
+use crate::refused::Refused;
+use crate::tree::{Node, Value, tree_of};
+
+/// The library turns the process's stderr aside while it reads, so never two at once: the second would take the
+/// first one's pipe for stderr and leave it in its place.
+pub(crate) static READING: Mutex<()> = Mutex::new(());
+
+/// The most of the grammar's message that is shown, in characters.
+const SHOWN: usize = 160;
+
+/// The tree of a text that holds one statement, and that statement's own node in it.
+///
+/// # Errors
+/// What the grammar does not read, several statements, none, and trees deeper than can be read.
+pub(crate) fn parse(sql: &str) -> Result<Box<Node>, Refused> {
+    let read = {
+        let _alone = READING.lock().unwrap_or_else(PoisonError::into_inner);
+        // The library's own look at the tree knows fewer kinds of it than the grammar.
+        catch_unwind(|| pg_query::parse(sql, 0))
+    };
+    let result = match read {
+        Ok(Ok(result)) => result,
+        Ok(Err(error)) => return Err(unreadable(&error)),
+        Err(_) => return Err(Refused::whole("the statement cannot be read")),
+    };
+    let statements = result.protobuf.stmts.len();
+    if statements != 1 {
+        return Err(Refused::whole(format!(
+            "the text holds {statements} statements; one a call is allowed"
+        )));
+    }
+    let tree = tree_of(&result.protobuf.stmts[0]);
+    drop(result);
+    match tree {
+        Ok(Value::Node(node)) => Ok(node),
+        Ok(_) => Err(Refused::whole("the statement has no tree")),
+        Err(error) => Err(Refused::whole(error.to_string())),
+    }
+}
+
+fn unreadable(error: &pg_query::Error) -> Refused {
+    Refused::whole(match error {
+        pg_query::Error::Decode(_) => too_deep(),
+        pg_query::Error::Parse(message) if message.contains("stack depth") => too_deep(),
+        pg_query::Error::Parse(message) if message.starts_with("memory exhausted") => too_deep(),
+        pg_query::Error::Parse(message) => {
+            format!("PostgreSQL's grammar does not read it: {}", shown(message))
+        }
+        other => format!(
+            "the statement cannot be read: {}",
+            shown(&other.to_string())
+        ),
+    })
+}
+
+/// What is said of trees deeper than can be read.
+pub(crate) fn too_deep() -> String {
+    "the statement is nested too deep; join long chains of operators otherwise, for example by arrays".to_owned()
+}
+
+/// The grammar's message, without the literal that it may name: that may be a value.
+fn shown(message: &str) -> String {
+    const NEAR: &str = " at or near \"";
+    let message = match message.split_once(NEAR) {
+        Some((_, token)) if token.starts_with(is_plain) => message,
+        Some((what, _)) => &format!("{what} at a literal or at its end"),
+        None => message,
+    };
+    message.chars().take(SHOWN).collect()
+}
+
+/// What begins a word or a symbol, but no literal.
+fn is_plain(c: char) -> bool {
+    c.is_alphabetic() || c == '_' || (c.is_ascii_punctuation() && !"'\"$".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(sql: &str) -> String {
+        parse(sql).expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn one_statement_and_one_semicolon_are_read() {
+        for sql in [
+            "SELECT 1",
+            "SELECT 1;",
+            "SELECT 1 ; -- that was it",
+            ";;SELECT 1;;",
+        ] {
+            assert_eq!(parse(sql).expect(sql).kind, "RawStmt", "{sql}");
+        }
+        assert!(refusal("SELECT 1; SELECT 2").contains("2 statements"));
+        assert!(refusal("-- nothing").contains("0 statements"));
+    }
+
+    #[test]
+    fn messages_name_words_and_no_literals() {
+        let error = refusal("SELECT FROM WHERE GROUP");
+        assert!(error.contains("syntax error at or near"), "{error}");
+        for sql in ["SELECT 1 'secret'", "SELECT 1 12345", "SELECT a b 'secret"] {
+            let error = refusal(sql);
+            assert!(
+                !error.contains("secret") && !error.contains("12345"),
+                "{error}"
+            );
+        }
+    }
+}
