@@ -142,4 +142,6 @@ fn may_be_empty(place: (&str, &str, &str)) -> bool {
 }
 
 #[cfg(test)]
+mod kinds;
+#[cfg(test)]
 mod tests;
