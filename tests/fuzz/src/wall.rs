@@ -23,7 +23,12 @@ pub(crate) fn wall(data: &[u8]) {
     static COURT: OnceLock<(Judge, Catalogue)> = OnceLock::new();
     let (judge, catalogue) = COURT.get_or_init(court);
     let sql = String::from_utf8_lossy(data);
-    let admits = |sql: &str| judge.glance(sql).is_ok() && judge.judge(sql, (catalogue, 1)).is_ok();
+    let admits = |sql: &str| {
+        judge.glance(sql).is_ok()
+            && judge
+                .judge(sql, (catalogue, 1))
+                .is_ok_and(|verdict| verdict.is_ok())
+    };
     let admitted = admits(&sql);
     if sql.len() < 10_000 {
         let commented = admits(&format!("/**/{sql}"));
