@@ -124,7 +124,8 @@ async fn a_function_that_is_created_later_is_found_and_rules_allow_more() {
     db.run("CREATE FUNCTION late(int) RETURNS int LANGUAGE sql STABLE AS 'SELECT 1'")
         .await;
     wait_for(PATIENCE, "the function is known", async || {
-        refused(&db, &judge, "SELECT late(1)").await.is_none()
+        let refused = refused(&db, &judge, "SELECT late(1)").await;
+        refused.is_none().then_some(())
     })
     .await;
     let mut rules = Rules::default();
