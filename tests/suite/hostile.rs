@@ -316,7 +316,10 @@ async fn a_hostile_tenant_costs_another_nothing() {
     let done = i64::try_from(good.len()).unwrap();
     scene.wait_counts(done_and_rejected(done, rejected)).await;
     let letters = letters(&scene).await;
-    let found: Vec<_> = letters.iter().map(|(_, tenant, code)| (tenant.as_str(), code.as_str())).collect();
+    let found: Vec<_> = letters
+        .iter()
+        .map(|(_, tenant, code)| (tenant.as_str(), code.as_str()))
+        .collect();
     assert_eq!(found, HOSTILE.map(|(_, _, code)| ("evil", code)));
     let mut credited = scene.journal().await;
     credited.sort_unstable();

@@ -60,7 +60,9 @@ async fn load(
     let bytes = watch::read(path).await.map_err(|error| error.to_string())?;
     let module = engine.load(&name, bytes).await;
     let module = module.map_err(|error| error.to_string())?;
-    let started = engine.try_start(&module, &GuestEnv::of(consumer, guest)).await;
+    let started = engine
+        .try_start(&module, &GuestEnv::of(consumer, guest))
+        .await;
     started.map_err(|error| error.to_string())?;
     Ok(hex::encode(module.digest()))
 }
