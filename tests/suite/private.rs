@@ -82,7 +82,7 @@ fn failing() -> Vec<Rec> {
 }
 
 async fn start(scene: &Scene, consumer: Consumer) -> (Host, HostConfig) {
-    let config = scene.env.config().consumer(consumer);
+    let config = scene.env.config().watched().consumer(consumer);
     // The driver's own lines at that level are the statements themselves.
     let host = scene.env.host(config.clone());
     let host = host
@@ -214,7 +214,7 @@ async fn what_stops_a_partition_names_tables_and_no_value() {
         let scene = scene(&format!("private-stop-{name}")).await;
         scene.produce(vec![statement(sql, "execute", "e")]).await;
         let (host, _) = start(&scene, scene.consumer("sql").await).await;
-        host.wait_log("stopped", PATIENCE).await;
+        host.wait_log("verdict=\"stop\"", PATIENCE).await;
         let answer = host.wait_status("/readyz", 503).await;
         wait_eq(PATIENCE, "the reason in the log", true, async || {
             host.log().contains(words) || host.log().contains(&words.replace('"', "\\\""))

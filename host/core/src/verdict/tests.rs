@@ -94,7 +94,7 @@ fn stop_codes_reconnect_once() {
         assert_eq!(first(&sql(code)), Verdict::Reconnect, "{code}");
         assert_eq!(
             on(&sql(code), 1, true, true),
-            Verdict::Stop("no".to_owned()),
+            Verdict::Stop(sql(code).to_string()),
             "{code}"
         );
     }

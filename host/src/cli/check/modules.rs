@@ -1,5 +1,7 @@
 //! Loads each consumer's handler module, as `run` would.
 
+use std::path::Path;
+
 use crate::config::{Config, ConsumerConfig, GuestConfig};
 use crate::engine::{Engine, EngineOptions, GuestEnv, NoDatabase, watch};
 
