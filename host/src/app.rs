@@ -83,7 +83,12 @@ pub async fn run_until(
     // Nobody joins a group before every module is there.
     let (mut handlers, mut tenants) = (Vec::new(), Vec::new());
     for consumer in &config.consumers {
-        let handler = watch::open(&engine, &consumer.guest.handler, &GuestEnv::of(&consumer.name, &consumer.guest)).await;
+        let handler = watch::open(
+            &engine,
+            &consumer.guest.handler,
+            &GuestEnv::of(&consumer.name, &consumer.guest),
+        )
+        .await;
         handlers.push(handler.map_err(setup)?);
         tenants.push(Handlers::open(&engine, consumer).await.map_err(setup)?);
     }

@@ -125,6 +125,7 @@ impl NotRunning {
         Cause {
             code: self.code().to_owned(),
             message: self.message(tenant),
+            server: None,
             sqlstate: None,
             attempts: 0,
         }
@@ -137,6 +138,7 @@ impl From<BadTenant> for Cause {
         Cause {
             code: BadTenant::CODE.to_owned(),
             message: bad.to_string(),
+            server: None,
             sqlstate: None,
             attempts: 0,
         }

@@ -47,10 +47,8 @@ pub(super) async fn read(service: &Pool) -> Result<Catalogue, Failure> {
     };
     match asked.await {
         Ok(rows) => catalogue(&rows),
-        Err(Failure::Sql {
-            sqlstate, message, ..
-        }) => Err(unreachable(format!(
-            "the functions of the server, which handlers' statements are checked by, cannot be read: {message} (SQLSTATE {sqlstate})"
+        Err(failure @ Failure::Sql { .. }) => Err(unreachable(format!(
+            "the functions of the server, which handlers' statements are checked by, cannot be read: {failure}"
         ))),
         Err(failure) => Err(failure),
     }

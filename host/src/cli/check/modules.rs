@@ -1,5 +1,7 @@
 //! Loads each consumer's handler module, as `run` would.
 
+use std::path::Path;
+
 use crate::config::{Config, ConsumerConfig, GuestConfig};
 use crate::engine::{Engine, EngineOptions, GuestEnv, NoDatabase, watch};
 
@@ -60,7 +62,9 @@ async fn load(
     let bytes = watch::read(path).await.map_err(|error| error.to_string())?;
     let module = engine.load(&name, bytes).await;
     let module = module.map_err(|error| error.to_string())?;
-    let started = engine.try_start(&module, &GuestEnv::of(consumer, guest)).await;
+    let started = engine
+        .try_start(&module, &GuestEnv::of(consumer, guest))
+        .await;
     started.map_err(|error| error.to_string())?;
     Ok(hex::encode(module.digest()))
 }
