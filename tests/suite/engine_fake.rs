@@ -24,7 +24,8 @@ pub(crate) struct Call {
     pub(crate) expect: Option<Expectation>,
 }
 
-/// What a statement's text makes the fake do: `wait MS`, `rows N`, `ended`; anything else succeeds at once.
+/// What a statement's text makes the fake do: `wait MS`, `rows N`, `ended`; what asks for `$1` rows or characters gets
+/// them; anything else succeeds at once.
 #[derive(Clone, Default)]
 pub(crate) struct Fake {
     calls: Arc<Mutex<Vec<Call>>>,
@@ -67,10 +68,19 @@ impl Fake {
 
 impl GuestSql for Fake {
     async fn query(&mut self, sql: String, params: Vec<Value>) -> Result<ResultSet, CallError> {
-        let rows = self.run(sql, params, None).await?;
+        let asked = match params.first() {
+            Some(Value::Int64(n)) => usize::try_from(*n).ok(),
+            _ => None,
+        };
+        let (rows, length) = match sql.split_once('(').map(|(call, _)| call) {
+            Some("SELECT generate_series") => (asked, 10),
+            Some("SELECT repeat") => (Some(1), asked.unwrap_or_default()),
+            _ => (None, 100),
+        };
+        let ran = self.run(sql, params, None).await?;
         Ok(ResultSet {
             columns: Vec::new(),
-            rows: vec![vec![Value::Text("x".repeat(100))]; rows],
+            rows: vec![vec![Value::Text("x".repeat(length))]; rows.unwrap_or(ran)],
         })
     }
 
@@ -121,10 +131,14 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) async fn new(guest: &str, limits: GuestLimits) -> Self {
+        Self::of(guest, tidegate_tests::guest_bytes(guest).await, limits).await
+    }
+
+    /// For a module that no toolchain has built.
+    pub(crate) async fn of(name: &str, wasm: Vec<u8>, limits: GuestLimits) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let engine = engine(dir.path());
-        let wasm = tidegate_tests::guest_bytes(guest).await;
-        let module = engine.load(guest, wasm).await.unwrap();
+        let module = engine.load(name, wasm).await.unwrap();
         Self {
             engine,
             module,

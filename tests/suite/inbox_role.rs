@@ -162,15 +162,26 @@ async fn each_guest_of_a_transaction_has_its_own_rights_and_names() {
         }
         transaction.commit(finish(at + 1)).await.expect("committed");
     }
-    // What one of them had prepared is no way to another's table.
-    let (mut transaction, _) = db.open(2, vec![]).await;
-    for (role, works) in [(&roles.one, true), (&roles.two, false)] {
+}
+
+/// A server looks at the right to use a schema when it reads a statement, not when it runs it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_guest_has_prepared_is_no_way_into_a_schema_for_another() {
+    let roles = roles(Wall::Keywords).await;
+    let (db, one, two) = (&roles.db, &roles.one, &roles.two);
+    db.run(&format!(
+        "CREATE SCHEMA hidden; CREATE TABLE hidden.t AS SELECT 1 AS n;
+         GRANT SELECT ON hidden.t TO {one}, {two}; GRANT USAGE ON SCHEMA hidden TO {one}"
+    ))
+    .await;
+    let (mut transaction, _) = db.open(0, vec![]).await;
+    for (role, works) in [(one, true), (two, false)] {
         transaction.run_by(guest(Some(role)));
         transaction.enter(0);
-        let answer = ask(&mut transaction, "SELECT whose FROM one.mine", vec![]).await;
+        let answer = ask(&mut transaction, "SELECT n FROM hidden.t", vec![]).await;
         assert_eq!(answer.is_ok(), works, "{answer:?}");
     }
-    let broken = transaction.commit(finish(3)).await.expect_err("refused");
+    let broken = transaction.commit(finish(1)).await.expect_err("refused");
     assert!(
         matches!(&broken.failure, Failure::Sql { sqlstate, .. } if sqlstate == "42501"),
         "{broken:?}"

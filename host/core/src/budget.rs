@@ -226,9 +226,10 @@ mod tests {
         let array = [Value::Int64Array(vec![None; 2])];
         assert_eq!(budget.send("", &array, &limits), Ok(()));
         assert_eq!(
-            budget.send("", &array, &limits),
+            budget.send("", &[Value::Null, Value::Null, Value::Null], &limits),
             Err(Limit::ParameterValues)
         );
+        let mut budget = Budget::default();
         let json = |text: &str| [Value::Json(text.to_owned())];
         assert_eq!(budget.send("", &json("[[1]]"), &limits), Ok(()));
         assert_eq!(

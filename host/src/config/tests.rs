@@ -176,6 +176,84 @@ fn the_reference_holds_every_key_and_its_default() {
     );
 }
 
+/// `docs/limits.md`'s rows: key, default, least, most.
+fn documented_limits() -> Vec<[&'static str; 4]> {
+    let rows = include_str!("../../../docs/limits.md").lines();
+    let cells = rows.filter(|row| row.starts_with("| `")).map(|row| {
+        let cells: Vec<_> = row.split('|').map(str::trim).collect();
+        let (least, most) = cells[3].split_once(" to ").unwrap();
+        [cells[1], cells[2], least, most].map(|cell| cell.trim_matches('`'))
+    });
+    cells.collect()
+}
+
+/// Each key's default, its range, and that there are no others.
+#[test]
+fn the_documentation_of_limits_is_what_holds() {
+    let block = REFERENCE.split_once("[consumer.limits]").unwrap().1;
+    let block = block.split("\n\n").next().unwrap();
+    let written = block.lines().skip(1).map(|line| {
+        let (key, rest) = line.split_once(" = ").unwrap();
+        let value = rest.split('#').next().unwrap().trim();
+        (key, value.trim_matches('"'))
+    });
+    let documented = documented_limits();
+    let named = documented.iter().map(|[key, default, ..]| (*key, *default));
+    assert_eq!(named.collect::<Vec<_>>(), written.collect::<Vec<_>>());
+    for [key, _, least, most] in documented {
+        let quoted = |value: &str| match value.parse::<u64>() {
+            Ok(number) => number.to_string(),
+            Err(_) => format!("{value:?}"),
+        };
+        let set = |value: &str| load(&format!("{MINIMAL}[consumer.limits]\n{key} = {value}"));
+        for value in [least, most] {
+            let set = set(&quoted(value));
+            // Long times need a longer transaction, which is another rule.
+            assert!(set.is_ok() || key == "cpu", "{key} = {value}");
+        }
+        let beyond = set("9223372036854775807").err().or(set("\"9999d\"").err());
+        let text = beyond.unwrap().join("\n");
+        assert!(text.contains(&format!("limits.{key}:")), "{text}");
+        let time = matches!(key, "cpu" | "wall");
+        let text = if time {
+            set("\"9999d\"").unwrap_err().join("\n")
+        } else {
+            text
+        };
+        let words = |value: &str| match value.strip_suffix('B').map(str::parse::<u64>) {
+            Some(Ok(bytes)) => format!("{bytes} bytes"),
+            _ => value.to_owned(),
+        };
+        let range = format!("from {} to {}", words(least), words(most));
+        let named = text.contains(&format!("{range} are")) || text.ends_with(&range);
+        assert!(named, "{text}");
+    }
+}
+
+/// Each limit's code stands in the row of its key.
+#[test]
+fn the_documentation_of_limits_names_every_code() {
+    use tidegate_core::limits::{LOG_BYTES, LOG_LINES, Limit};
+    let text = include_str!("../../../docs/limits.md");
+    let row = |key: &str| {
+        let start = format!("| `{key}` |");
+        text.lines().find(|line| line.starts_with(&start)).unwrap()
+    };
+    for limit in Limit::ALL {
+        let code = format!("`{}`", limit.code());
+        assert!(row(limit.key()).contains(&code), "{code}");
+    }
+    assert!(row("log_lines").contains(LOG_LINES) && row("log_bytes").contains(LOG_BYTES));
+    let known = Limit::ALL.map(Limit::code);
+    let words = text.split('`').filter(|word| word.ends_with("-limit"));
+    for word in words {
+        assert!(
+            known.contains(&word) || [LOG_LINES, LOG_BYTES].contains(&word),
+            "{word}"
+        );
+    }
+}
+
 /// What `config show` prints is a configuration that means the same.
 #[test]
 fn what_is_shown_is_every_key_and_means_the_same() {

@@ -49,7 +49,7 @@ impl fmt::Display for Books {
 /// Reads them; `processed_at` is the transaction's own time, so its distinct values count transactions.
 pub(crate) async fn audit(job: &Job<'_>, peer: Peer) -> Result<Books> {
     let letters = match peer {
-        Peer::Host(_) => "SELECT count(*) FROM tidegate.dead_letters",
+        Peer::Host(_) => "SELECT count(*) FROM tidegate.dead_letters WHERE consumer_name = 'bench'",
         _ => "SELECT 0",
     };
     let counts = format!(
@@ -77,7 +77,7 @@ async fn expected(job: &Job<'_>, peer: Peer) -> Result<Totals> {
         Peer::Pgbench { connections, .. } => pgbench::totals(job, connections),
         Peer::NativeBatch | Peer::NativeRecord { .. } => Ok(payments.totals(&job.ends)),
         Peer::Host(_) => {
-            let positions = "SELECT next_offset FROM tidegate.progress ORDER BY partition";
+            let positions = "SELECT next_offset FROM tidegate.progress WHERE consumer_name = 'bench' ORDER BY partition";
             let rows = job.env.db.client().await.query(positions, &[]).await?;
             let handled: Result<Vec<i64>, _> = rows.iter().map(|row| row.try_get(0)).collect();
             Ok(payments.totals(&handled?))

@@ -1,18 +1,22 @@
 //! The host as anybody runs it: the real binary, an example handler, one consumer.
 
 use anyhow::{Result, ensure};
-use tidegate_tests::{Consumer, Host, HostConfig};
+use tidegate_tests::{Consumer, Host, HostConfig, Rec};
 
 use crate::BATCH;
 use crate::measure::gauge::Progress;
 use crate::peer::Job;
 
 /// Records committed, over all partitions.
-pub(crate) const PROGRESS: Progress =
-    Progress::Table("SELECT sum(next_offset)::bigint FROM tidegate.progress");
+pub(crate) const PROGRESS: Progress = Progress::Table(
+    "SELECT sum(next_offset)::bigint FROM tidegate.progress WHERE consumer_name = 'bench'",
+);
 
 /// The consumer's name, in every measurement: events that are in the inbox beforehand bear it too.
 pub(crate) const CONSUMER: &str = "bench";
+
+/// Records of the hostile consumer: each computes for two times two seconds, longer together than any measurement.
+const LOOPS: usize = 200;
 
 /// How the host runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +27,8 @@ pub(crate) struct Setting {
     pub(crate) prune_interval: &'static str,
     /// Whether it finds compiled modules in its cache.
     pub(crate) warm_cache: bool,
+    /// Whether another consumer's guest computes for as long as it may, over and over.
+    pub(crate) hostile: bool,
     /// Whether its guests have a role of their own.
     pub(crate) role: bool,
 }
@@ -33,6 +39,7 @@ impl Setting {
         processes: 1,
         prune_interval: "1m",
         warm_cache: true,
+        hostile: false,
         role: false,
     };
 }
@@ -85,6 +92,10 @@ async fn config(job: &Job<'_>, setting: Setting) -> HostConfig {
         true => consumer.set("role", ROLE),
         false => consumer,
     });
+    let config = match setting.hostile {
+        true => config.consumer(hostile(job).await),
+        false => config,
+    };
     if setting.warm_cache {
         return config;
     }
@@ -98,6 +109,18 @@ async fn consumer(job: &Job<'_>) -> Consumer {
         .await;
     let consumer = consumer.set("name", CONSUMER).group(&job.env.unique("g"));
     consumer.batch("max_records", BATCH)
+}
+
+/// A consumer that is given nothing but records which compute to their limit: it keeps one core busy.
+async fn hostile(job: &Job<'_>) -> Consumer {
+    let topic = job.env.topic("hostile", 1).await;
+    let value = r#"{"amount_minor":0,"account_id":1,"trick":"loop"}"#;
+    let record = |n: usize| Rec::new(value).event_id(&n.to_string());
+    let records = (0..LOOPS).map(record).collect();
+    job.env.kafka.produce(&topic, records).await;
+    let consumer = job.env.consumer(&topic, "hostile").await;
+    let consumer = consumer.set("name", "hostile").group(&job.env.unique("h"));
+    consumer.limits("cpu", "2s").set("brake", "off")
 }
 
 /// The processes at work.

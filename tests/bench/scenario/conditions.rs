@@ -18,6 +18,7 @@ pub(super) fn scenarios(records: usize) -> Vec<Scenario> {
         network(records),
         contended(records),
         poison(records),
+        hostile(records),
         full_inbox(records),
         pruning(records),
         role(records),
@@ -84,6 +85,23 @@ fn poison(records: usize) -> Scenario {
         ("poison", "one record in a hundred is rejected, beside none"),
         Contender::rate("host, 1% rejected", HOST, load.poison(1)),
         Contender::rate("host, none", HOST, load),
+        at_least(0.7, 0.8),
+    )
+}
+
+fn hostile(records: usize) -> Scenario {
+    let load = Load::payments(sized(records));
+    let beside = Peer::Host(Setting {
+        hostile: true,
+        ..Setting::DEFAULT
+    });
+    Scenario::pair(
+        (
+            "hostile",
+            "one partition while another consumer's guest burns a core, beside the same alone",
+        ),
+        Contender::rate("host, beside a burning guest", beside, load),
+        Contender::rate("host, alone", HOST, load),
         at_least(0.7, 0.8),
     )
 }
