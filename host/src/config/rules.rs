@@ -45,15 +45,22 @@ fn same_group(this: &ReadConsumer, other: &ReadConsumer, problems: &Problems) {
 
 /// A dead letter topic that some consumer reads would feed letters back into the host.
 fn own_dead_letters(this: &ReadConsumer, all: &[ReadConsumer], problems: &Problems) {
-    let Some(topic) = &this.config.dead_letter_topic else {
-        return;
-    };
-    if let Some(reader) = all.iter().find(|other| other.config.topics.contains(topic)) {
-        let text = format!(
-            "{}dead_letter.topic: {topic:?} is read by consumer {:?} of this file; letters would be handled as events; name another topic",
-            this.label, reader.config.name
-        );
-        problems.error(&this.dead_letter_at, text);
+    let own = this.config.dead_letter_topic.iter();
+    let own = own.map(|topic| ("dead_letter.topic".to_owned(), topic));
+    let tenants = this.config.tenants.iter().flat_map(|t| &t.listed);
+    let tenants = tenants.filter_map(|(name, tenant)| {
+        let topic = tenant.dead_letter_topic.as_ref()?;
+        Some((format!("tenant.{name}.dead_letter_topic"), topic))
+    });
+    for (key, topic) in own.chain(tenants) {
+        let mut readers = all.iter();
+        if let Some(reader) = readers.find(|other| other.config.topics.contains(topic)) {
+            let text = format!(
+                "{}{key}: {topic:?} is read by consumer {:?} of this file; letters would be handled as events; name another topic",
+                this.label, reader.config.name
+            );
+            problems.error(&this.dead_letter_at, text);
+        }
     }
 }
 

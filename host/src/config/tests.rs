@@ -1,5 +1,7 @@
 //! The configuration, from text to values and problems.
 
+mod tenants;
+
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
@@ -279,6 +281,8 @@ fn what_is_shown_is_every_key_and_means_the_same() {
         "role",
         "librdkafka",
         "settings",
+        "tenant",
+        "tenants",
     ];
     for key in problems.known() {
         let mut path = key.split('.');
@@ -343,7 +347,9 @@ fn in_reference(key: &str) -> bool {
             let end = header.find(']').unwrap_or(header.len());
             here = header[..end].trim_start_matches('[').to_owned();
         }
-        here == key || (here == table && line.starts_with(&format!("{last} =")))
+        here == key
+            || here.starts_with(&format!("{key}."))
+            || (here == table && line.starts_with(&format!("{last} =")))
     })
 }
 

@@ -134,7 +134,7 @@ async fn run(
             return end;
         }
     };
-    if let Some(tripped) = tripped(&claims, &fates) {
+    if let Some(tripped) = tripped(shared, &claims, &fates) {
         guests.into_db().rollback().await;
         return Attempt::Tripped(tripped);
     }
@@ -147,6 +147,9 @@ async fn run(
         Ok(commit) => {
             for runner in claims.cast.runners() {
                 runner.tenant.conduct.ended(claims.ends_of(runner, &fates));
+            }
+            if shared.config.tenants.is_some() {
+                shared.own.conduct.ended(claims.ends_of_nobody(&fates));
             }
             let commit_time = clock.elapsed() - guests_time;
             let times = Times {
@@ -170,22 +173,35 @@ async fn run(
 }
 
 /// Whose brake committing these would trip, if anybody's.
-fn tripped(claims: &Claims<'_>, fates: &[Fate]) -> Option<Tripped> {
-    claims.cast.runners().iter().find_map(|runner| {
+fn tripped(shared: &Shared, claims: &Claims<'_>, fates: &[Fate]) -> Option<Tripped> {
+    let of_runner = claims.cast.runners().iter().find_map(|runner| {
         let trip = runner.tenant.conduct.trips(claims.ends_of(runner, fates))?;
         Some(Tripped {
             trip,
-            last: latest(claims, fates, runner),
+            last: latest(claims, fates, |part| part.is_of(runner)),
             runner: Arc::clone(runner),
         })
+    });
+    if of_runner.is_some() || shared.config.tenants.is_none() {
+        return of_runner;
+    }
+    let own = &shared.own;
+    let trip = own.conduct.trips(claims.ends_of_nobody(fates))?;
+    Some(Tripped {
+        trip,
+        last: latest(claims, fates, |part| matches!(part, Part::Nobody)),
+        runner: Arc::new(Runner {
+            tenant: Arc::clone(own),
+            module: own.module(),
+        }),
     })
 }
 
-/// The last rejected record of a runner's, and why.
-fn latest(claims: &Claims<'_>, fates: &[Fate], runner: &Arc<Runner>) -> String {
+/// The last rejected record of such a part, and why.
+fn latest(claims: &Claims<'_>, fates: &[Fate], counts: impl Fn(&Part) -> bool) -> String {
     let records = claims.batch.iter().zip(&claims.cast.parts).zip(fates).rev();
     let mut rejected = records.filter_map(|((pending, part), fate)| match fate {
-        Fate::Rejected(cause) if part.is_of(runner) => Some((pending, cause)),
+        Fate::Rejected(cause) if counts(part) => Some((pending, cause)),
         _ => None,
     });
     let Some((pending, cause)) = rejected.next() else {

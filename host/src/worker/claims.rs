@@ -9,7 +9,7 @@ use tidegate_core::letter::Cause;
 use tidegate_core::outcome::Outcome;
 
 use crate::meters::TenantCounts;
-use crate::worker::cast::{Cast, Runner};
+use crate::worker::cast::{Cast, Part, Runner};
 use crate::worker::pending::Pending;
 
 /// Which records of a batch are later copies of an event that an earlier one carries.
@@ -69,6 +69,19 @@ impl Claims<'_> {
         let records = self.cast.parts.iter().zip(fates);
         let own = records.filter(move |(part, _)| part.is_of(runner));
         own.filter_map(|(_, fate)| fate.ended())
+    }
+
+    /// What the consumer's own brake sees where records have tenants: those that name none. A place that is configured
+    /// wrongly must not drain a topic into the dead letters.
+    pub(super) fn ends_of_nobody<'a>(
+        &'a self,
+        fates: &'a [Fate],
+    ) -> impl Iterator<Item = Ended> + 'a {
+        let records = self.cast.parts.iter().zip(fates);
+        records.map(|(part, fate)| match (part, fate) {
+            (Part::Nobody, Fate::Rejected(_)) => Ended::Rejected,
+            _ => Ended::Well,
+        })
     }
 
     /// How many records of each tenant came to what.

@@ -191,8 +191,11 @@ impl Keeper {
     async fn load(&mut self) -> bool {
         let configs = self.tenants.values().filter_map(|d| d.config.as_ref().ok());
         let own = &self.shared.config.guest.handler;
+        let configs: Vec<&TenantConfig> = configs.collect();
+        let is_used = |path: &PathBuf| configs.iter().any(|c| c.guest.handler == *path);
+        self.handlers.0.retain(|path, _| is_used(path));
         let is_missing = |path: &PathBuf| path != own && !self.handlers.0.contains_key(path);
-        let missing = configs.filter(|c| is_missing(&c.guest.handler));
+        let missing = configs.iter().filter(|c| is_missing(&c.guest.handler));
         // Tenants of one file share its module; it is tried within the limits of one of them.
         let missing: HashMap<PathBuf, GuestConfig> = missing
             .map(|c| (c.guest.handler.clone(), c.guest.clone()))

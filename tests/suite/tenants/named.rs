@@ -45,6 +45,31 @@ async fn a_record_that_names_no_tenant_or_an_unknown_one_is_a_dead_letter() {
     assert_eq!(host.terminate().await, 0);
 }
 
+/// A place that is configured wrongly brakes the consumer, as a bad handler would.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn records_that_name_no_tenant_do_not_drain_a_topic_into_the_dead_letters() {
+    let scene = Scene::new("tenants-nowhere", 1, 99).await;
+    scene
+        .produce(
+            (1..=60)
+                .map(|n| tenant_pay("a", n, &format!("e{n}"), ""))
+                .collect(),
+        )
+        .await;
+    let toml = "[consumer.tenants]\nfrom = \"header:tennant\"\n[consumer.tenant.a]\n";
+    let consumer = scene.consumer("credit-rust").await.raw(toml);
+    let host = scene
+        .run(consumer.brake("window", 20).batch("max_records", 10))
+        .await;
+    host.wait_log("the consumer is braked", PATIENCE).await;
+    let letters = letters(&scene).await;
+    assert!(
+        letters.len() <= 10 && letters.iter().all(|l| l.2 == "bad-tenant"),
+        "{letters:?}"
+    );
+    assert_eq!(host.terminate().await, 0);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn value_key_and_topic_name_tenants_too() {
     for (source, name) in [("json:/account_id", "7"), ("key:/", "acme")] {

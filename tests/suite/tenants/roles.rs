@@ -180,6 +180,11 @@ async fn what_the_server_says_of_a_tenants_rows_stays_with_it() {
     counted("a", "done", 1);
     counted("a", "rejected", 2);
     counted("b", "done", 2);
+    assert!(
+        metrics.contains("tidegate_tenant_guest_cpu_microseconds_total{"),
+        "{metrics}"
+    );
+    assert!(metrics.contains("state=\"running\"} 2"), "{metrics}");
     for text in [host.log(), metrics.clone()] {
         assert!(!text.contains("ada@"), "{text}");
     }
