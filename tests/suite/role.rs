@@ -115,7 +115,7 @@ async fn the_documented_set_up_keeps_two_handlers_apart_in_one_table() {
     assert!(failed.contains("done"), "{failed}");
     for (args, of) in [
         (&["dlt", "list"][..], &billing[..]),
-        (&["dlt", "discard"], &billing),
+        (&["dlt", "discard", "--yes"], &billing),
         (&["consumer", "pause", "billing_handler"], &[]),
         (&["consumer", "list"], &[]),
         (&["consumer", "resume", "billing_handler"], &[]),

@@ -45,12 +45,10 @@ pub(super) async fn execute(config: &Config, args: HardenArgs) -> Result<(), Cli
     }
 }
 
-/// The roles of all consumers, each once.
+/// The roles of all consumers and of the tenants that the file defines, each once.
 pub(super) fn roles(config: &Config) -> Vec<&str> {
-    let roles = config
-        .consumers
-        .iter()
-        .filter_map(|c| c.guest.role.as_deref());
+    let guests = config.consumers.iter().flat_map(|c| c.guests());
+    let roles = guests.filter_map(|guest| guest.role.as_deref());
     let mut roles: Vec<&str> = roles.collect();
     roles.sort_unstable();
     roles.dedup();

@@ -132,24 +132,36 @@ fn beyond(kind: &str, name: &str, rights: &Rights) -> Vec<Finding> {
 
 fn about_consumers(config: &Config, login: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (n, consumer) in config.consumers.iter().enumerate() {
-        let name = &consumer.name;
-        let Some(role) = &consumer.guest.role else {
+    let mut known: Vec<(String, &str)> = Vec::new();
+    for (whose, role) in guests(config) {
+        let Some(role) = role else {
             findings.push(Finding::Warning(format!(
-                "consumer {name:?} has no role: its handler's statements have the rights of the login {login:?}, on the schema \"tidegate\" too; set role"
+                "{whose} has no role: its handler's statements have the rights of the login {login:?}, on the schema \"tidegate\" too; set role"
             )));
             continue;
         };
-        let before = &config.consumers[..n];
-        if let Some(other) = before
-            .iter()
-            .find(|other| other.guest.role.as_ref() == Some(role))
-        {
+        if let Some((other, _)) = known.iter().find(|(_, taken)| *taken == role) {
             findings.push(Finding::Warning(format!(
-                "consumers {:?} and {name:?} have the same role {role:?}: each can read and write what the other can; a role each keeps them apart",
-                other.name
+                "{other} and {whose} have the same role {role:?}: each can read and write what the other can; a role each keeps them apart"
             )));
         }
+        known.push((whose, role));
     }
     findings
+}
+
+/// Whose statements run under which role: the consumers without tenants, and the tenants that the file defines.
+fn guests(config: &Config) -> Vec<(String, Option<&str>)> {
+    let mut guests = Vec::new();
+    for consumer in &config.consumers {
+        let whose = format!("consumer {:?}", consumer.name);
+        match &consumer.tenants {
+            None => guests.push((whose, consumer.guest.role.as_deref())),
+            Some(tenants) => guests.extend(tenants.listed.iter().map(|(name, tenant)| {
+                let tenant_of = format!("tenant {:?} of {whose}", name.as_str());
+                (tenant_of, tenant.guest.role.as_deref())
+            })),
+        }
+    }
+    guests
 }
