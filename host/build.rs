@@ -1,12 +1,10 @@
-//! Lets two C libraries bring the same functions along.
-//!
-//! Both librdkafka (for LZ4) and libpg_query carry xxHash under its own names. The functions that both have compute the
-//! same, on states of the same layout, so that either's may serve both; GNU's linker and LLD must be told to take the
-//! first.
+//! Lets the Kafka client and PostgreSQL's grammar be linked into one program: each brings the same hash along, under the
+//! same names. Which parts of the two a program draws in depends on how its crates are cut into units, so without this
+//! some link and others do not. The first definition holds; both are xxHash's own, with the same states.
 
 fn main() {
-    println!("cargo::rerun-if-changed=build.rs");
-    if std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux") {
-        println!("cargo::rustc-link-arg=-Wl,--allow-multiple-definition");
+    println!("cargo::rerun-if-env-changed=CARGO_CFG_TARGET_OS");
+    if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
+        println!("cargo::rustc-link-arg=-Wl,-z,muldefs");
     }
 }

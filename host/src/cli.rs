@@ -4,6 +4,7 @@ mod check;
 mod config_show;
 mod consumers;
 mod error;
+mod guests;
 mod harden;
 mod inbox;
 mod letters;

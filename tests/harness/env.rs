@@ -87,7 +87,12 @@ impl TestEnv {
 
     /// A consumer of one topic with a built guest, a name and group of this test's own, and quick retries.
     pub async fn consumer(&self, topic: &str, guest: &str) -> Consumer {
-        Consumer::new(&self.unique("c"))
+        let consumer = Consumer::new(&self.unique("c"));
+        let consumer = match guest {
+            "slow" => consumer.sql("functions", "pg_sleep"),
+            _ => consumer,
+        };
+        consumer
             .topic(topic)
             .handler(artifacts::guest(guest).await)
             .set("start", "earliest")

@@ -99,7 +99,7 @@ async fn after_a_rollback_nothing_of_an_earlier_flight_is_left() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_that_is_ended_over_a_flight_is_nobodys_fault() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Off).await;
     let (mut transaction, _) = db.open(0, vec![]).await;
     stage(
         &mut transaction,

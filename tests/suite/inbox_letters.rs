@@ -37,8 +37,8 @@ fn letter(offset: i64, event_id: Option<&str>) -> Letter {
         module_digest: Some([9; 32]),
         cause: Cause {
             code: "trap".into(),
-            message: "a\0b".into(),
-            server: None,
+            message: "division_by_zero (SQLSTATE 22012)".into(),
+            server: Some("a\0b".into()),
             sqlstate: Some("22012".into()),
             attempts: 3,
         },
@@ -48,7 +48,7 @@ fn letter(offset: i64, event_id: Option<&str>) -> Letter {
 /// A letter as it is read back: the NUL is not.
 fn stored(offset: i64, event_id: &str) -> Letter {
     let mut letter = letter(offset, Some(event_id));
-    letter.cause.message = "a\u{fffd}b".into();
+    letter.cause.server = Some("a\u{fffd}b".into());
     letter
 }
 

@@ -207,6 +207,32 @@ async fn a_result_over_its_limits_is_refused_and_read_off() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_records_results_are_bounded_together_and_the_next_ones_apart() {
+    let db = db(Wall::Keywords).await;
+    let (mut transaction, _) = db.open(0, vec![]).await;
+    let limits = ResultLimits {
+        rows: 10,
+        bytes: 10_000,
+    };
+    transaction.run_by(Arc::new(Guest {
+        limits,
+        ..Guest::default()
+    }));
+    let six = "SELECT generate_series(1, 6)";
+    for offset in 0..3 {
+        transaction.enter(offset);
+        let result = ask(&mut transaction, six, vec![]).await;
+        assert_eq!(result.expect("its own six").rows.len(), 6);
+    }
+    let error = ask(&mut transaction, six, vec![]).await;
+    error.expect_err("twelve of one record");
+    let broken = transaction.drain().await.expect("tainted");
+    let found = (broken.offset, broken.failure);
+    assert_eq!(found, (Some(2), Failure::Limit(Limit::ResultRows)));
+    transaction.rollback().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_the_engine_refused_commits_nothing_whatever_the_guest_says() {
     let db = db(Wall::Keywords).await;
     let (mut transaction, _) = db.open(0, vec![hour("a", 3), hour("b", 4)]).await;
@@ -229,7 +255,7 @@ async fn what_the_engine_refused_commits_nothing_whatever_the_guest_says() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_dropped_half_way_leaves_a_transaction_that_rolls_back() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Off).await;
     let (mut transaction, _) = db.open(0, vec![hour("a", 0)]).await;
     transaction.enter(0);
     transaction
@@ -261,7 +287,7 @@ async fn a_call_dropped_half_way_leaves_a_transaction_that_rolls_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_texts_are_closed_on_the_server_again() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Off).await;
     let (mut transaction, _) = db.open(0, vec![]).await;
     transaction.enter(0);
     for i in 0..600 {

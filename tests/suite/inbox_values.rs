@@ -209,7 +209,7 @@ async fn what_does_not_fit_is_refused_by_name() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_function_without_a_result_and_errors_of_every_class() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Off).await;
     let (mut transaction, _) = db.open(0, vec![]).await;
     transaction.enter(0);
     let slept = ask(&mut transaction, "SELECT pg_sleep(0)", vec![])

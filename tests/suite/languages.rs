@@ -140,6 +140,8 @@ async fn fates(server: &Server, language: &str) -> BTreeMap<i32, Fate> {
 async fn start(env: &TestEnv) -> (Host, String) {
     let topic = env.topic("t", i32::try_from(FAILING.len()).unwrap()).await;
     let consumer = env.consumer(&topic, "sql").await;
+    let functions = r#"["pg_sleep", "pg_terminate_backend", "pg_backend_pid", "refuse"]"#;
+    let consumer = consumer.sql("functions", tidegate_tests::Raw(functions));
     let consumer = consumer.retry("max_elapsed", "20ms");
     let config = env
         .config()

@@ -48,6 +48,7 @@ mod inbox_role;
 mod inbox_stage;
 mod inbox_support;
 mod inbox_values;
+mod inbox_wall;
 mod kill_points;
 mod languages;
 mod last_wall;

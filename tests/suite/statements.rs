@@ -29,6 +29,9 @@ async fn distinct_texts_leave_a_bounded_number_of_prepared_statements() {
     let all = i64::try_from(records.len()).unwrap();
     scene.produce(records).await;
     let consumer = scene.consumer("sql").await.batch("max_records", 10);
+    let consumer = consumer.sql("functions", "pg_backend_pid");
+    let relations = r#"["pg_prepared_statements", "pg_backend_memory_contexts"]"#;
+    let consumer = consumer.sql("relations", tidegate_tests::Raw(relations));
     let config = scene.env.config().set("postgres", "max_connections", 1);
     let _host = scene.env.host(config.consumer(consumer)).start().await;
     scene.wait_counts(done_and_rejected(all, 0)).await;

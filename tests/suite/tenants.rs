@@ -4,6 +4,7 @@ mod apart;
 mod braked;
 mod commands;
 mod named;
+mod roles;
 
 use tidegate_tests::{Consumer, Host, HostConfig, Rec, wait_eq};
 

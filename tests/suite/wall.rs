@@ -1,6 +1,8 @@
 //! The walls around the transaction: the allow-list, and what stands behind it.
 
 mod behind;
+mod refused;
+mod statements;
 
 use tidegate_tests::Rec;
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{CliError, output};
+use super::{CliError, guests, output};
 use crate::config::Config;
 use crate::inbox::{Inbox, Measure, Wall};
 
@@ -20,7 +20,8 @@ pub(super) struct HardenArgs {
 /// Prints what is to be done, and does it if asked to.
 pub(super) async fn execute(config: &Config, args: HardenArgs) -> Result<(), CliError> {
     let inbox = Inbox::new(&config.postgres, Wall::default())?;
-    let roles = roles(config);
+    let guests = guests::of(config, &inbox).await;
+    let roles = guests::roles(&guests);
     let (login, _) = inbox.rights(args.login.as_deref(), &roles).await?;
     let measures = inbox.measures(&login.name, &roles).await?;
     if measures.is_empty() {
@@ -43,16 +44,6 @@ pub(super) async fn execute(config: &Config, args: HardenArgs) -> Result<(), Cli
             left[0].sql
         ))),
     }
-}
-
-/// The roles of all consumers and of the tenants that the file defines, each once.
-pub(super) fn roles(config: &Config) -> Vec<&str> {
-    let guests = config.consumers.iter().flat_map(|c| c.guests());
-    let roles = guests.filter_map(|guest| guest.role.as_deref());
-    let mut roles: Vec<&str> = roles.collect();
-    roles.sort_unstable();
-    roles.dedup();
-    roles
 }
 
 fn text(measure: &Measure) -> String {

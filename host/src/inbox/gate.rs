@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex as Lock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tidegate_core::failure::Failure;
-use tidegate_wall::{Catalogue, Judge, Refused, Rules, Wall};
+use tidegate_wall::{Catalogue, Judge, Rules, Verdict, Wall};
 use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 
@@ -18,9 +18,6 @@ const STALE: Duration = Duration::from_secs(60);
 
 /// How old it may be when a text names a function that it does not know.
 const STALE_FOR_UNKNOWN: Duration = Duration::from_secs(1);
-
-/// What a statement comes to.
-pub(super) type Verdict = Result<(), Arc<Refused>>;
 
 /// The wall, for all transactions of an inbox. Cheap to clone.
 #[derive(Clone)]
@@ -122,7 +119,8 @@ impl Gate {
     }
 }
 
-/// Reads a new text on a thread with a stack of its own: it may take a while, and go deep.
+/// Reads a new text, apart from what serves connections: it may take a while. A call that is dropped meanwhile leaves it
+/// to end by itself.
 async fn read(
     judge: &Arc<Judge>,
     sql: &str,
@@ -131,12 +129,8 @@ async fn read(
     let (judge, sql) = (Arc::clone(judge), sql.to_owned());
     let read = spawn_blocking(move || judge.judge(&sql, (&known.0, known.1)));
     match read.await {
-        Ok(verdict) => Ok(verdict),
-        Err(error) if error.is_panic() => Ok(Err(Arc::new(Refused {
-            reason: "the statement cannot be read".to_owned(),
-            position: None,
-            unknown: false,
-        }))),
-        Err(_) => Err(unreachable("the host is ending".to_owned())),
+        Ok(Ok(verdict)) => Ok(verdict),
+        Ok(Err(error)) => Err(unreachable(error.to_string())),
+        Err(error) => Err(unreachable(format!("a statement was not read: {error}"))),
     }
 }

@@ -200,6 +200,7 @@ fn outgoing(config: &ConsumerConfig, topic: &str, letter: &StoredLetter) -> Outg
         cause: &letter.letter.cause,
         replay_round: u32::try_from(letter.replay_round).unwrap_or(0),
         event_id: letter.letter.event_id.as_deref(),
+        tenant: letter.letter.tenant.as_deref(),
         module_digest: letter
             .letter
             .module_digest

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use lru::LruCache;
 
 use crate::catalogue::Catalogue;
-use crate::parse::parse;
+use crate::parse::{STACK, parse};
 use crate::refused::Refused;
 use crate::rules::Rules;
 use crate::text;
@@ -19,7 +19,12 @@ const MOST_TEXTS: usize = 4096;
 const MOST_BYTES: usize = 8 * 1024 * 1024;
 
 /// What a statement comes to.
-type Verdict = Result<(), Arc<Refused>>;
+pub type Verdict = Result<(), Arc<Refused>>;
+
+/// No thread could be started to read a statement.
+#[derive(Debug, thiserror::Error)]
+#[error("no thread to read a statement on: {0}")]
+pub struct NotRead(std::io::Error);
 
 /// Judges statements by one set of rules. Shared by all who live under them.
 #[derive(Debug)]
@@ -86,21 +91,38 @@ impl Judge {
     }
 
     /// Judges a text, and remembers the verdict unless it hangs on a name that the catalogue does not know. Generations
-    /// only grow: verdicts by an older catalogue are forgotten. Takes time, and stack, that grow with the text.
+    /// only grow: verdicts by an older catalogue are forgotten. Waits for a thread of its own, whose stack is as deep as
+    /// the deepest tree; in time that grows with the text.
     ///
     /// # Errors
-    /// The refusal.
-    pub fn judge(&self, sql: &str, (catalogue, generation): (&Catalogue, u64)) -> Verdict {
-        self.glance(sql).map_err(Arc::new)?;
-        let verdict = self.look(sql, catalogue).map_err(Arc::new);
+    /// There is no room for the thread; nothing is known of the text then.
+    pub fn judge(
+        &self,
+        sql: &str,
+        (catalogue, generation): (&Catalogue, u64),
+    ) -> Result<Verdict, NotRead> {
+        if let Err(refused) = self.glance(sql) {
+            return Ok(Err(Arc::new(refused)));
+        }
+        self.parses.fetch_add(1, Ordering::Relaxed);
+        let verdict = std::thread::scope(|scope| {
+            let reader = std::thread::Builder::new()
+                .name("sql".to_owned())
+                .stack_size(STACK);
+            let reader = reader.spawn_scoped(scope, || self.look(sql, catalogue))?;
+            // The library's own look at a tree knows fewer kinds of it than the grammar, and may give up.
+            Ok(reader
+                .join()
+                .unwrap_or_else(|_| Err(Refused::whole("the statement cannot be read"))))
+        });
+        let verdict = verdict.map_err(NotRead)?.map_err(Arc::new);
         if !matches!(&verdict, Err(refused) if refused.unknown) {
             self.seen().remember(sql, verdict.clone(), generation);
         }
-        verdict
+        Ok(verdict)
     }
 
     fn look(&self, sql: &str, catalogue: &Catalogue) -> Result<(), Refused> {
-        self.parses.fetch_add(1, Ordering::Relaxed);
         let tree = parse(sql)?;
         walk(&tree, &self.rules, catalogue).map_err(|found| Refused {
             unknown: found.unknown,

@@ -1,6 +1,5 @@
 //! One text through PostgreSQL's grammar.
 
-use std::panic::catch_unwind;
 use std::sync::{Mutex, PoisonError};
 
 use crate::refused::Refused;
@@ -10,44 +9,44 @@ use crate::tree::{Node, Value, tree_of};
 /// first one's pipe for stderr and leave it in its place.
 pub(crate) static READING: Mutex<()> = Mutex::new(());
 
+/// The stack that a tree as deep as can be read needs, and much more: decoding one takes more than the usual 2 MiB.
+pub(crate) const STACK: usize = 32 * 1024 * 1024;
+
 /// The most of the grammar's message that is shown, in characters.
 const SHOWN: usize = 160;
 
-/// The tree of a text that holds one statement, and that statement's own node in it.
+/// The tree of a text that holds one statement. Needs a stack of [`STACK`] bytes.
 ///
 /// # Errors
 /// What the grammar does not read, several statements, none, and trees deeper than can be read.
 pub(crate) fn parse(sql: &str) -> Result<Box<Node>, Refused> {
     let read = {
         let _alone = READING.lock().unwrap_or_else(PoisonError::into_inner);
-        // The library's own look at the tree knows fewer kinds of it than the grammar.
-        catch_unwind(|| pg_query::parse(sql, 0))
+        pg_query::parse(sql, 0)
     };
-    let result = match read {
-        Ok(Ok(result)) => result,
-        Ok(Err(error)) => return Err(unreadable(&error)),
-        Err(_) => return Err(Refused::whole("the statement cannot be read")),
-    };
-    let statements = result.protobuf.stmts.len();
-    if statements != 1 {
+    let message = read.map_err(|error| unreadable(&error))?.protobuf;
+    let [statement] = message.stmts.as_slice() else {
+        let statements = message.stmts.len();
         return Err(Refused::whole(format!(
             "the text holds {statements} statements; one a call is allowed"
         )));
-    }
-    let tree = tree_of(&result.protobuf.stmts[0]);
-    drop(result);
-    match tree {
+    };
+    match tree_of(statement) {
         Ok(Value::Node(node)) => Ok(node),
         Ok(_) => Err(Refused::whole("the statement has no tree")),
         Err(error) => Err(Refused::whole(error.to_string())),
     }
 }
 
+/// What the library says of trees that it cannot hold.
+const TOO_DEEP: [&str; 3] = ["stack depth", "nested too deeply", "memory exhausted"];
+
 fn unreadable(error: &pg_query::Error) -> Refused {
     Refused::whole(match error {
         pg_query::Error::Decode(_) => too_deep(),
-        pg_query::Error::Parse(message) if message.contains("stack depth") => too_deep(),
-        pg_query::Error::Parse(message) if message.starts_with("memory exhausted") => too_deep(),
+        pg_query::Error::Parse(message) if TOO_DEEP.iter().any(|deep| message.contains(deep)) => {
+            too_deep()
+        }
         pg_query::Error::Parse(message) => {
             format!("PostgreSQL's grammar does not read it: {}", shown(message))
         }

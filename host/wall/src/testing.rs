@@ -1,8 +1,6 @@
 //! A small catalogue for the unit tests, and what a statement comes to by it.
 
-use std::sync::Arc;
-
-use crate::{Catalogue, Judge, Refused, Rules, Traits};
+use crate::{Catalogue, Judge, Rules, Traits, Verdict};
 
 /// Functions that are not volatile.
 const CALM: &[&str] = &[
@@ -65,8 +63,14 @@ pub(crate) fn catalogue() -> Catalogue {
     catalogue
 }
 
-pub(crate) fn verdict(sql: &str) -> Result<(), Arc<Refused>> {
-    Judge::new(Rules::default()).judge(sql, (&catalogue(), 1))
+pub(crate) fn verdict(sql: &str) -> Verdict {
+    judged(&Judge::new(Rules::default()), sql, 1)
+}
+
+pub(crate) fn judged(judge: &Judge, sql: &str, generation: u64) -> Verdict {
+    judge
+        .judge(sql, (&catalogue(), generation))
+        .expect("a thread")
 }
 
 pub(crate) fn passes(sql: &str) {

@@ -8,6 +8,9 @@ const FIRST_WORDS: [&str; 8] = [
     "SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "WITH", "VALUES", "TABLE",
 ];
 
+/// The most symbols in a row: for each that begins an operator or a comment the grammar's scanner reads all that follow.
+const MOST_SYMBOLS: usize = 512;
+
 /// The most of a word that a message shows, in characters.
 const SHOWN: usize = 32;
 
@@ -27,6 +30,12 @@ pub(crate) fn check(sql: &str, rules: &Rules) -> Result<(), Refused> {
             "the statement holds a NUL character",
         ));
     }
+    if let Some(at) = long_run(sql) {
+        let reason = format!(
+            "more than {MOST_SYMBOLS} symbols stand in a row; put spaces between operators, and nest no comments"
+        );
+        return Err(Refused::at(sql, Some(at), reason));
+    }
     let keyword = first_word(sql);
     if FIRST_WORDS
         .iter()
@@ -42,6 +51,20 @@ pub(crate) fn check(sql: &str, rules: &Rules) -> Result<(), Refused> {
 
 const ALLOWED: &str =
     "allowed are SELECT, INSERT, UPDATE, DELETE, MERGE, VALUES and WITH before them";
+
+/// Where a run of symbols that is too long begins. A line of dashes is a comment and costs nothing.
+fn long_run(sql: &str) -> Option<usize> {
+    let bytes = sql.as_bytes();
+    let is_symbol = |byte: &u8| b"~!@#^&|`?+-*/%<>=".contains(byte);
+    let mut at = 0;
+    for run in bytes.split_inclusive(|byte| !is_symbol(byte)) {
+        if run.len() > MOST_SYMBOLS && !run.starts_with(b"--") {
+            return Some(at);
+        }
+        at += run.len();
+    }
+    None
+}
 
 /// What is said of a statement that begins with this word.
 fn not_allowed(keyword: &str) -> String {
@@ -127,6 +150,17 @@ mod tests {
             error.starts_with("COMMIT is not allowed in a handler;"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn symbols_in_a_row_are_few() {
+        let rules = Rules::default();
+        for run in ["+", "/*", "-+", "*", "é+"] {
+            let sql = format!("SELECT 1 {}", run.repeat(600));
+            assert_eq!(check(&sql, &rules).is_err(), run != "é+", "{run}");
+        }
+        let dashes = format!("{}\nSELECT 1", "-".repeat(2000));
+        assert_eq!(check(&dashes, &rules), Ok(()));
     }
 
     #[test]

@@ -140,3 +140,8 @@ fn may_be_empty(place: (&str, &str, &str)) -> bool {
         ("SelectStmt", "distinct_clause", _) | ("List", "items", "RangeFunction")
     )
 }
+
+#[cfg(test)]
+mod kinds;
+#[cfg(test)]
+mod tests;

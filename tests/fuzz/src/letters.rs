@@ -34,6 +34,7 @@ pub(crate) fn headers(data: &[u8]) {
         cause: &cause,
         replay_round: 0,
         event_id: Some(&event_id),
+        tenant: None,
         module_digest: None,
         rejected_at_ms: i64::from(cause.attempts) << 56,
     };

@@ -13,6 +13,7 @@ mod config;
 mod event_ids;
 mod input;
 mod letters;
+mod tenants;
 mod ttls;
 mod values;
 mod wall;
@@ -22,13 +23,14 @@ mod wire;
 pub type Target = fn(&[u8]);
 
 /// Every target by the name of its corpus.
-pub const TARGETS: [(&str, Target); 9] = [
+pub const TARGETS: [(&str, Target); 10] = [
     ("wall", wall::wall),
     ("params", values::params),
     ("rows", values::rows),
     ("headers", letters::headers),
     ("event_id", event_ids::event_id),
     ("ttl", ttls::ttl),
+    ("tenant", tenants::tenant),
     ("config", config::config),
     ("url", config::url),
     ("wire", wire::wire),

@@ -159,6 +159,11 @@ impl Consumer {
         self.put("consumer.dead_letter", key, &value)
     }
 
+    /// A key of `[consumer.sql]`.
+    pub fn sql(self, key: &str, value: impl TomlValue) -> Self {
+        self.put("consumer.sql", key, &value)
+    }
+
     /// A key of `[consumer.settings]`, which the guest reads.
     pub fn settings(self, key: &str, value: impl TomlValue) -> Self {
         self.put("consumer.settings", key, &value)

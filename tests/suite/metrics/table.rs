@@ -69,7 +69,14 @@ async fn every_metric_is_in_the_table_and_every_row_is_exposed() {
         ])
         .await;
     let consumer = scene.consumer("rejects").await;
-    let config = scene.env.config().watched().consumer(consumer);
+    // The same records once more, as a tenant's.
+    let whose = scene.env.unique("tenants");
+    let tenants = scene.consumer("rejects").await.raw(
+        "[consumer.tenants]\nfrom = \"json:/account_id\"\n[consumer.tenant.1]\n[consumer.tenant.2]\n",
+    );
+    let tenants = tenants.set("name", whose.as_str()).group(&whose);
+    let config = scene.env.config().watched();
+    let config = config.consumer(consumer).consumer(tenants);
     let host = scene.env.host(config).start().await;
     let mut counts = done_and_rejected(1, 1);
     counts.republished = 1;

@@ -135,7 +135,7 @@ async fn each_tenant_has_its_module_its_settings_and_its_dead_letter_topic() {
         scene.env.kafka.consume_all(&own).await.pop()
     })
     .await;
-    assert_eq!(letter.header("tenant").as_deref(), Some("b"));
+    assert_eq!(letter.header("tidegate-tenant").as_deref(), Some("b"));
     let sql = "SELECT encode(module_digest, 'hex') FROM tidegate.dead_letters WHERE tenant = 'b'";
     let of_letter = scene.env.db.query_text(sql).await[0][0].clone().unwrap();
     assert_eq!(of_letter, b);

@@ -105,7 +105,7 @@ async fn a_bad_definition_is_refused_with_what_is_wrong_with_it() {
     refused(&["add", "listed"], "configuration file").await;
     refused(&["add", "x", "--limit", "cpu=soon"], "limits.cpu").await;
     refused(&["add", "x", "--limit", "cpu=9s"], "the consumer's own").await;
-    refused(&["add", "x", "--limit", "cup=1s"], "did you mean cpu?").await;
+    refused(&["add", "x", "--limit", "cpuu=1s"], "did you mean cpu?").await;
     refused(
         &["add", "x", "--dead-letter-topic", "no/topic"],
         "dead_letter_topic",

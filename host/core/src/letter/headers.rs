@@ -51,6 +51,8 @@ pub struct LetterFacts<'a> {
     pub replay_round: u32,
     /// The event's id, where the record has a good one.
     pub event_id: Option<&'a str>,
+    /// The tenant, where there are tenants and the record names one.
+    pub tenant: Option<&'a str>,
     /// The digest of the module that handled it, if one did.
     pub module_digest: Option<&'a [u8]>,
     /// When it was rejected, milliseconds since 1970 UTC.

@@ -26,6 +26,7 @@ fn facts<'a>(record: &'a Record, cause: &'a Cause) -> LetterFacts<'a> {
         cause,
         replay_round: 2,
         event_id: Some("e"),
+        tenant: Some("acme"),
         module_digest: Some(&[0xab, 0x01]),
         rejected_at_ms: 1_700_000_000_123,
     }
@@ -55,6 +56,7 @@ fn every_fact_has_its_header() {
         ("tidegate-attempts", "2"),
         ("tidegate-replay-round", "2"),
         ("tidegate-event-id", "e"),
+        ("tidegate-tenant", "acme"),
         ("tidegate-module-digest", "ab01"),
         ("tidegate-rejected-at", "2023-11-14T22:13:20.123Z"),
     ];
@@ -186,6 +188,7 @@ fn what_is_unknown_has_no_header() {
     };
     let facts = LetterFacts {
         event_id: None,
+        tenant: None,
         module_digest: None,
         ..facts(&record, &cause)
     };
@@ -194,6 +197,7 @@ fn what_is_unknown_has_no_header() {
     for absent in [
         "tidegate-sqlstate",
         "tidegate-event-id",
+        "tidegate-tenant",
         "tidegate-module-digest",
     ] {
         assert!(!names.contains(&absent), "{absent}");

@@ -1,20 +1,21 @@
 //! What `check --database` finds out about the login's rights, the guests' roles, and what everybody may do.
 
 use super::Finding;
-use crate::cli::harden::roles;
+use crate::cli::guests::{self, GuestRole};
 use crate::config::Config;
 use crate::inbox::{Inbox, InboxError, LoginRights, Measure, Rights, RoleRights};
 
 /// Looks at the login, at each guest's role, and at what `harden` would do.
 pub(super) async fn findings(config: &Config, inbox: &Inbox) -> Result<Vec<Finding>, InboxError> {
-    let roles = roles(config);
+    let guests = guests::of(config, inbox).await;
+    let roles = guests::roles(&guests);
     let (login, found) = inbox.rights(None, &roles).await?;
     let mut findings = about_login(&login, &roles);
     for name in &roles {
         let role = found.iter().find(|role| role.name == *name);
         findings.extend(about_role(name, role, &login.name));
     }
-    findings.extend(about_consumers(config, &login.name));
+    findings.extend(about_guests(&guests, &login.name));
     let measures = inbox.measures(&login.name, &roles).await?;
     // What keeps a role from being taken has been said of the role.
     let others = measures
@@ -130,38 +131,23 @@ fn beyond(kind: &str, name: &str, rights: &Rights) -> Vec<Finding> {
     findings
 }
 
-fn about_consumers(config: &Config, login: &str) -> Vec<Finding> {
+fn about_guests(guests: &[GuestRole], login: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut known: Vec<(String, &str)> = Vec::new();
-    for (whose, role) in guests(config) {
-        let Some(role) = role else {
+    for (n, guest) in guests.iter().enumerate() {
+        let whose = &guest.whose;
+        let Some(role) = &guest.role else {
             findings.push(Finding::Warning(format!(
                 "{whose} has no role: its handler's statements have the rights of the login {login:?}, on the schema \"tidegate\" too; set role"
             )));
             continue;
         };
-        if let Some((other, _)) = known.iter().find(|(_, taken)| *taken == role) {
+        let mut before = guests[..n].iter();
+        if let Some(other) = before.find(|other| other.role.as_ref() == Some(role)) {
             findings.push(Finding::Warning(format!(
-                "{other} and {whose} have the same role {role:?}: each can read and write what the other can; a role each keeps them apart"
+                "{} and {whose} have the same role {role:?}: each can read and write what the other can; a role each keeps them apart",
+                other.whose
             )));
         }
-        known.push((whose, role));
     }
     findings
-}
-
-/// Whose statements run under which role: the consumers without tenants, and the tenants that the file defines.
-fn guests(config: &Config) -> Vec<(String, Option<&str>)> {
-    let mut guests = Vec::new();
-    for consumer in &config.consumers {
-        let whose = format!("consumer {:?}", consumer.name);
-        match &consumer.tenants {
-            None => guests.push((whose, consumer.guest.role.as_deref())),
-            Some(tenants) => guests.extend(tenants.listed.iter().map(|(name, tenant)| {
-                let tenant_of = format!("tenant {:?} of {whose}", name.as_str());
-                (tenant_of, tenant.guest.role.as_deref())
-            })),
-        }
-    }
-    guests
 }

@@ -22,6 +22,7 @@ pub(super) fn own(facts: &LetterFacts<'_>) -> Vec<Header> {
         ("attempts", Some(cause.attempts.to_string())),
         ("replay-round", Some(facts.replay_round.to_string())),
         ("event-id", facts.event_id.map(str::to_owned)),
+        ("tenant", facts.tenant.map(str::to_owned)),
         ("module-digest", facts.module_digest.map(hex::encode)),
         ("rejected-at", Some(rfc3339(facts.rejected_at_ms))),
     ];
