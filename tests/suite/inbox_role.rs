@@ -1,4 +1,5 @@
-//! Guests' roles in the transaction: whose rights hold for which statement, and what a name means then.
+//! Guests' roles in the transaction: whose rights hold for which statement, and what a name means then. Where a statement
+//! asks what no handler may, the check of statements is off.
 
 use std::sync::Arc;
 
