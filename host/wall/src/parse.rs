@@ -66,7 +66,8 @@ pub(crate) fn too_deep() -> String {
 fn shown(message: &str) -> String {
     const NEAR: &str = " at or near \"";
     let message = match message.split_once(NEAR) {
-        Some((_, token)) if token.starts_with(is_plain) => message,
+        // `E'…'`, `b'…'` and their like begin as words do.
+        Some((_, token)) if token.starts_with(is_plain) && !token.contains('\'') => message,
         Some((what, _)) => &format!("{what} at a literal or at its end"),
         None => message,
     };
@@ -104,7 +105,15 @@ mod tests {
     fn messages_name_words_and_no_literals() {
         let error = refusal("SELECT FROM WHERE GROUP");
         assert!(error.contains("syntax error at or near"), "{error}");
-        for sql in ["SELECT 1 'secret'", "SELECT 1 12345", "SELECT a b 'secret"] {
+        for sql in [
+            "SELECT 1 'secret'",
+            "SELECT 1 12345",
+            "SELECT a b 'secret",
+            "SELECT 1 E'secret'",
+            "SELECT 1 b'secret'",
+            "SELECT 1 N'secret'",
+            "SELECT 1 U&'secret'",
+        ] {
             let error = refusal(sql);
             assert!(
                 !error.contains("secret") && !error.contains("12345"),

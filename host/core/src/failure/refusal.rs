@@ -43,9 +43,9 @@ pub struct Named {
 }
 
 /// Codes with which the server itself, of a statement, speaks of names and types alone.
-const OF_NAMES: [&str; 18] = [
-    "0A000", "25006", "26000", "3D000", "3F000", "40001", "42501", "42702", "42703", "42704",
-    "42725", "42804", "42809", "42883", "42P01", "42P02", "55P03", "57014",
+const OF_NAMES: [&str; 20] = [
+    "0A000", "25006", "26000", "28000", "28P01", "3D000", "3F000", "40001", "42501", "42702",
+    "42703", "42704", "42725", "42804", "42809", "42883", "42P01", "42P02", "55P03", "57014",
 ];
 
 /// The most bytes of one name, as in PostgreSQL.

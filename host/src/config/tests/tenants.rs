@@ -84,7 +84,7 @@ fn bad_tenants_are_refused_with_their_place() {
     let typo = of("[consumer.tenant.a]\nrolle = \"x\"");
     assert_eq!(
         typo,
-        "12: consumer \"billing\": tenant.a.rolle: unknown key; did you mean role?"
+        "13: consumer \"billing\": tenant.a.rolle: unknown key; did you mean role?"
     );
     let own = of("[consumer.tenant.a]\ndead_letter_topic = \"payments\"");
     assert!(own.contains("handled as events"), "{own}");
