@@ -1,9 +1,5 @@
 //! The log: stderr, filtered by `TIDEGATE_LOG`. stdout belongs to what commands print.
 
-use std::fs::File;
-use std::os::fd::AsFd;
-use std::sync::Mutex;
-
 use tracing_subscriber::EnvFilter;
 
 /// The variable that filters the log.
@@ -29,9 +25,6 @@ pub enum TelemetryError {
         "{LOG_VARIABLE} is not a log filter: {0}; write for example {LOG_VARIABLE}=info,tidegate=debug"
     )]
     Filter(String),
-    /// There is no stderr to write to.
-    #[error("the log cannot be written to stderr: {0}; open it, to /dev/null at least")]
-    Stderr(String),
     /// Somebody set up another log in this process.
     #[error("the log was set up before: {0}")]
     Twice(String),
@@ -52,20 +45,12 @@ pub fn init(format: LogFormat) -> Result<(), TelemetryError> {
         .map_err(|error| TelemetryError::Filter(error.to_string()))?;
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(Mutex::new(stderr()?));
+        .with_writer(std::io::stderr);
     let outcome = match format {
         LogFormat::Text => log.with_ansi(ansi()).try_init(),
         LogFormat::Json => log.json().flatten_event(true).try_init(),
     };
     outcome.map_err(|error| TelemetryError::Twice(error.to_string()))
-}
-
-/// A handle of its own on what is stderr now: the reader of SQL turns descriptor 2 aside while it works, and lines
-/// written there meanwhile would be lost.
-fn stderr() -> Result<File, TelemetryError> {
-    let own = std::io::stderr().as_fd().try_clone_to_owned();
-    own.map(File::from)
-        .map_err(|error| TelemetryError::Stderr(error.to_string()))
 }
 
 /// Colours are for terminals whose owner did not refuse them.

@@ -5,9 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use crate::refused::Refused;
 use crate::tree::{Node, Value, tree_of};
 
-/// The library turns the process's stderr aside while it reads, so never two at once: the second would take the
-/// first one's pipe for stderr and leave it in its place.
-pub(crate) static READING: Mutex<()> = Mutex::new(());
+/// One text at a time in a process: a tree takes up to about a thousand times the memory of its text.
+static READING: Mutex<()> = Mutex::new(());
 
 /// The stack that a tree as deep as can be read needs, and much more: decoding one takes more than the usual 2 MiB.
 pub(crate) const STACK: usize = 32 * 1024 * 1024;

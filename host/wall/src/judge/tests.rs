@@ -160,24 +160,3 @@ fn a_megabyte_of_nesting_ends_in_a_verdict_on_a_common_stack() {
         );
     }
 }
-
-#[test]
-fn stderr_is_what_it_was_after_many_texts_at_once() {
-    let before = std::fs::read_link("/proc/self/fd/2").expect("a stderr");
-    let judge = Judge::default();
-    std::thread::scope(|scope| {
-        for thread in 0..8 {
-            let judge = &judge;
-            scope.spawn(move || {
-                for n in 0..200 {
-                    judged(&judge, &format!("SELECT {n}, {thread}"), 1).expect("fine");
-                }
-            });
-        }
-    });
-    let _none_under_way = crate::parse::READING.lock();
-    assert_eq!(
-        std::fs::read_link("/proc/self/fd/2").expect("a stderr"),
-        before
-    );
-}
