@@ -78,10 +78,20 @@ async fn every_function_of_the_server_is_harmless_by_rule_or_refused() {
     let judge = Judge::default();
     let places = PLACES.lines().collect::<Vec<_>>();
     let mut passed = 0;
+    // Each in some of the places, so that all places have their turn with many names; with TIDEGATE_TEST_LONG in all.
+    let step = match std::env::var_os("TIDEGATE_TEST_LONG") {
+        Some(_) => 1,
+        None => places.len().div_ceil(4),
+    };
     for (n, (name, volatile)) in functions.iter().enumerate() {
-        // Each in some of the places, so that all places have their turn with many names.
-        for place in [n % places.len(), (n * 7 + 3) % places.len()] {
-            let sql = places[place].replace("{}", &format!("\"{name}\"(1)"));
+        for place in places
+            .iter()
+            .cycle()
+            .skip(n)
+            .take(places.len())
+            .step_by(step)
+        {
+            let sql = place.replace("{}", &format!("\"{name}\"(1)"));
             if refusal(&judge, &catalogue, &sql).is_some() {
                 continue;
             }
