@@ -39,7 +39,11 @@ impl Rig {
         let rejected = i64::try_from(records.len()).unwrap();
         scene.produce(records).await;
         let file = scene.env.guest_copy("rejects", "handler.wasm").await;
-        let consumer = scene.consumer("rejects").await.handler(file.as_path());
+        let consumer = scene
+            .consumer("rejects")
+            .await
+            .handler(file.as_path())
+            .sql("functions", "pg_sleep");
         let config = scene
             .env
             .config()

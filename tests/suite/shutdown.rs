@@ -22,7 +22,8 @@ async fn wait_asleep(db: &Db, handlers: i64) {
 /// The consumer with a handler that sleeps as its records say.
 async fn slow(reader: &Reader) -> Consumer {
     let guest = tidegate_tests::guest("slow").await;
-    reader.consumer().handler(guest)
+    let consumer = reader.consumer().handler(guest);
+    consumer.sql("functions", "pg_sleep")
 }
 
 async fn start_slow(reader: &Reader, drain: &str) -> Host {

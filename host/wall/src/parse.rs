@@ -65,17 +65,22 @@ pub(crate) fn too_deep() -> String {
 fn shown(message: &str) -> String {
     const NEAR: &str = " at or near \"";
     let message = match message.split_once(NEAR) {
-        // `E'…'`, `b'…'` and their like begin as words do.
-        Some((_, token)) if token.starts_with(is_plain) && !token.contains('\'') => message,
+        Some((_, token)) if is_plain(token.trim_end_matches('"')) => message,
         Some((what, _)) => &format!("{what} at a literal or at its end"),
         None => message,
     };
     message.chars().take(SHOWN).collect()
 }
 
-/// What begins a word or a symbol, but no literal.
-fn is_plain(c: char) -> bool {
-    c.is_alphabetic() || c == '_' || (c.is_ascii_punctuation() && !"'\"$".contains(c))
+/// A word, or one symbol: no literal, and no rest of the statement.
+fn is_plain(token: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut chars = token.chars();
+    match (chars.next(), chars.as_str()) {
+        (Some(c), "") if c.is_ascii_punctuation() => !"'\"$".contains(c),
+        (Some(c), rest) => (c.is_alphabetic() || c == '_') && rest.chars().all(is_word),
+        (None, _) => false,
+    }
 }
 
 #[cfg(test)]
@@ -106,6 +111,8 @@ mod tests {
         assert!(error.contains("syntax error at or near"), "{error}");
         for sql in [
             "SELECT 1 'secret'",
+            "SELECT 1 /* secret",
+            "SELECT 1 /*secret 12345",
             "SELECT 1 12345",
             "SELECT a b 'secret",
             "SELECT 1 E'secret'",
