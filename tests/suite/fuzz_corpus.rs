@@ -18,7 +18,7 @@ fn the_corpus_of_each_fuzz_target_holds() {
         for input in inputs {
             let bytes = std::fs::read(corpus.join(name).join(&input)).unwrap();
             // Printed where the target panics.
-            println!("{name}/{input}");
+            eprintln!("{name}/{input}");
             target(&bytes);
         }
     }

@@ -12,7 +12,7 @@ use super::inbox_support::{claim, db, finish, hour, key};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_is_new_once_and_then_a_duplicate_of_either_kind() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     assert_eq!(
         db.handle(0, vec![hour("b", 0), hour("a", 1)]).await,
         [Claimed::New, Claimed::New]
@@ -32,7 +32,7 @@ async fn a_claim_is_new_once_and_then_a_duplicate_of_either_kind() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_expired_claim_is_taken_over_and_an_absurd_ttl_harms_nobody() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     let for_ever = claim("b", 1, Duration::MAX);
     assert_eq!(
         db.handle(0, vec![claim("a", 0, Duration::ZERO), for_ever])
@@ -53,7 +53,7 @@ async fn an_expired_claim_is_taken_over_and_an_absurd_ttl_harms_nobody() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rejected_claim_yields_to_another_record_only() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     let first = claim("a", 0, Duration::ZERO);
     let (transaction, _) = db.open(0, vec![first.clone()]).await;
     let mut end = finish(1);
@@ -73,7 +73,7 @@ async fn a_rejected_claim_yields_to_another_record_only() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_two_that_race_for_an_expired_claim_one_wins() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     db.inbox
         .register(("c", "t"), "g", "k", &[(1, 0, None)])
         .await
@@ -105,7 +105,7 @@ async fn of_two_that_race_for_an_expired_claim_one_wins() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_an_adoption_no_record_is_the_same_as_one_of_the_old_log() {
-    let mut db = db(Wall::Keywords).await;
+    let mut db = db(Wall::Grammar).await;
     let (rejected, done) = (hour("a", 5), hour("b", 6));
     let (transaction, _) = db.open(0, vec![rejected.clone(), done.clone()]).await;
     let mut end = finish(7);

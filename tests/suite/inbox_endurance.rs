@@ -29,7 +29,7 @@ fn ends(unclean: u32, marked: Option<(i64, u32)>) -> Ends {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_fence_holds_a_paused_or_braked_consumer_back() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     let begin = async || {
         db.inbox
             .begin(&db.head(0, vec![]), false)
@@ -70,7 +70,7 @@ async fn the_fence_holds_a_paused_or_braked_consumer_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_owners_that_died_at_the_same_place_are_counted() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     let inbox = &db.inbox;
     // The first host took it; the same one again is no death, another one is.
     assert_eq!(
@@ -94,7 +94,7 @@ async fn only_owners_that_died_at_the_same_place_are_counted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mark_that_stands_at_a_death_is_remembered_until_its_host_says_that_it_lives() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     let inbox = &db.inbox;
     taken(inbox, db.owner, FIRST).await;
     assert!(inbox.mark(&key(), db.owner, 3).await.expect("marked"));
@@ -144,7 +144,7 @@ async fn a_mark_that_stands_at_a_death_is_remembered_until_its_host_says_that_it
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failing_record_is_known_to_the_next_owner_until_n_is_beyond_it() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     let inbox = &db.inbox;
     let failing = Failing {
         offset: 2,

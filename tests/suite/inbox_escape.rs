@@ -39,7 +39,7 @@ async fn nothing_left(db: &Db) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_allow_list_refuses_what_reaches_for_the_transaction() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     for sql in REACHING {
         let (mut transaction, _) = db.open(0, vec![hour("a", 0)]).await;
         transaction.enter(0);
@@ -109,7 +109,7 @@ async fn without_it_a_staged_one_commits_nothing_either() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_swallowed_sql_error_commits_nothing_and_names_the_cause() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     let (mut transaction, _) = db.open(0, vec![hour("a", 0)]).await;
     transaction.enter(0);
     let error = transaction
@@ -139,7 +139,7 @@ async fn a_swallowed_sql_error_commits_nothing_and_names_the_cause() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deferred_constraint_fails_at_its_own_statement() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     db.run("CREATE TABLE child (id int REFERENCES accounts DEFERRABLE INITIALLY DEFERRED)")
         .await;
     let (mut transaction, _) = db.open(0, vec![]).await;

@@ -11,7 +11,7 @@ use super::inbox_support::{config, connect, database, db, finish, hour, key};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_fence_tells_a_landed_commit_from_another_owner() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     let mut end = finish(40);
     end.committed = Some(3);
     end.counts = Counts {
@@ -76,7 +76,7 @@ async fn the_fence_tells_a_landed_commit_from_another_owner() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn taking_the_token_waits_for_the_old_owners_batch() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     let (transaction, _) = db.open(0, vec![]).await;
     let (inbox, owner) = (db.inbox.clone(), Uuid::new_v4());
     let waiting =
@@ -116,7 +116,7 @@ async fn taking_the_token_waits_for_the_old_owners_batch() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn registering_inserts_or_does_nothing_and_adopting_starts_anew() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     let rows = [(0, 77, None), (1, 5, Some(5)), (2, 6, None)];
     db.inbox
         .register(("c", "t"), "g", "k", &rows)
@@ -169,7 +169,7 @@ async fn registering_inserts_or_does_nothing_and_adopting_starts_anew() {
 #[tokio::test(flavor = "multi_thread")]
 async fn migrations_are_idempotent_and_the_schema_is_checked_in_plain_words() {
     let url = database().await;
-    let inbox = Inbox::new(&config(&url), Wall::Keywords).expect("an inbox");
+    let inbox = Inbox::new(&config(&url), Wall::Grammar).expect("an inbox");
     let missing = inbox.check_schema().await.expect_err("no schema yet");
     assert!(
         missing
@@ -201,7 +201,7 @@ async fn migrations_are_idempotent_and_the_schema_is_checked_in_plain_words() {
 async fn nothing_shows_the_password() {
     let mut config = config("postgresql://nobody:s3cret@127.0.0.1:1/db");
     config.connect_timeout = Duration::from_secs(1);
-    let inbox = Inbox::new(&config, Wall::Keywords).expect("an inbox");
+    let inbox = Inbox::new(&config, Wall::Grammar).expect("an inbox");
     let error = inbox
         .check_schema()
         .await
@@ -215,7 +215,7 @@ async fn nothing_shows_the_password() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_connection_is_a_stop_and_a_full_server_is_waited_for() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     db.run(
         "DO $$ BEGIN
              CREATE ROLE tidegate_full LOGIN CONNECTION LIMIT 0; CREATE ROLE tidegate_uninvited LOGIN;
@@ -239,7 +239,7 @@ async fn a_refused_connection_is_a_stop_and_a_full_server_is_waited_for() {
         ),
     ];
     for (url, wanted) in asked {
-        let inbox = Inbox::new(&config(&url), Wall::Keywords).expect("an inbox");
+        let inbox = Inbox::new(&config(&url), Wall::Grammar).expect("an inbox");
         for error in [
             inbox.check_schema().await.expect_err("refused"),
             inbox.migrate().await.expect_err("refused"),
@@ -260,7 +260,7 @@ async fn a_refused_connection_is_a_stop_and_a_full_server_is_waited_for() {
     db.run("DO $$ BEGIN EXECUTE format('GRANT CONNECT ON DATABASE %I TO tidegate_full', current_database()); END $$")
         .await;
     let full = format!("postgresql://tidegate_full@{host}/{name}");
-    let inbox = Inbox::new(&config(&full), Wall::Keywords).expect("an inbox");
+    let inbox = Inbox::new(&config(&full), Wall::Grammar).expect("an inbox");
     let error = inbox.check_schema().await.expect_err("no room");
     assert!(
         matches!(error, InboxError::Unreachable(ref words) if words.contains("53300")),
@@ -270,7 +270,7 @@ async fn a_refused_connection_is_a_stop_and_a_full_server_is_waited_for() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_ping_proves_a_new_connection_and_a_write() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     let (one, two) = tokio::join!(db.inbox.ping(), db.inbox.ping());
     one.and(two).expect("all is well");
     let events = "SELECT count(*) FROM tidegate.processed_events";
@@ -305,7 +305,7 @@ async fn a_ping_proves_a_new_connection_and_a_write() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_waits_for_a_connection_and_a_dead_one_is_replaced() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     let ended = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
                  WHERE application_name = 'tidegate' AND datname = current_database()";
     let (transaction, _) = db.open(0, vec![]).await;
@@ -323,7 +323,7 @@ async fn a_batch_waits_for_a_connection_and_a_dead_one_is_replaced() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_says_nothing_does_not_hide_the_next_one() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await;
     let silent = silent.expect("a port");
     let port = silent.local_addr().expect("an address").port();
@@ -331,7 +331,7 @@ async fn a_server_that_says_nothing_does_not_hide_the_next_one() {
     let (user, host) = server.rsplit_once('@').expect("a user");
     let mut config = config(&format!("{user}@127.0.0.1:{port},{host}/{name}"));
     config.connect_timeout = Duration::from_secs(2);
-    let inbox = Inbox::new(&config, Wall::Keywords).expect("an inbox");
+    let inbox = Inbox::new(&config, Wall::Grammar).expect("an inbox");
     inbox.check_schema().await.expect("the second server");
     let transaction = match inbox.begin(&db.head(0, vec![]), false).await {
         Ok(Begun::Open(transaction, _)) => transaction,

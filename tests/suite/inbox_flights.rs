@@ -15,7 +15,7 @@ async fn stage(transaction: &mut Transaction, offset: i64, sql: &str, params: Ve
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_statement_dropped_from_the_cache_runs_if_it_was_staged_before() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     let (mut transaction, _) = db.open(0, vec![]).await;
     for n in 1..=600 {
         let sql = format!("UPDATE accounts SET balance = balance + $1 WHERE id = {n}");
@@ -27,7 +27,7 @@ async fn a_statement_dropped_from_the_cache_runs_if_it_was_staged_before() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_that_nobody_reads_and_notices_disturb_no_flight() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     db.run(
         "CREATE FUNCTION loud() RETURNS trigger LANGUAGE plpgsql AS $$
          BEGIN RAISE WARNING 'changed %', repeat('x', 9000); RETURN NEW; END $$;
@@ -49,7 +49,7 @@ async fn rows_that_nobody_reads_and_notices_disturb_no_flight() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_statement_of_the_users_own_types_flies_too() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     db.run(
         "CREATE TYPE mood AS ENUM ('calm', 'busy'); CREATE DOMAIN cents AS bigint;
          CREATE TABLE moods (m mood, c cents)",
@@ -73,7 +73,7 @@ async fn a_statement_of_the_users_own_types_flies_too() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_rollback_nothing_of_an_earlier_flight_is_left() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     for refused in 0..40 {
         let (mut transaction, _) = db.open(0, vec![]).await;
         for n in 0..40 {

@@ -68,7 +68,7 @@ async fn reject(db: &Db, expected: i64, id: &str, offset: i64) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_letter_is_kept_byte_for_byte_and_once() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     reject(&db, 0, "e", 4).await;
     let found = db
         .inbox
@@ -99,7 +99,7 @@ async fn a_letter_is_kept_byte_for_byte_and_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_letter_is_superseded_and_opened_again() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     reject(&db, 0, "e", 4).await;
     let (transaction, _) = db.open(1, vec![hour("e", 6)]).await;
     let mut end = finish(2);
@@ -129,7 +129,7 @@ async fn a_letter_is_superseded_and_opened_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_an_adoption_the_same_offset_has_a_letter_of_its_own() {
-    let mut db = db(Wall::Keywords).await;
+    let mut db = db(Wall::Grammar).await;
     reject(&db, 0, "open", 4).await;
     reject(&db, 1, "closed", 5).await;
     db.run(
@@ -161,7 +161,7 @@ async fn after_an_adoption_the_same_offset_has_a_letter_of_its_own() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_relay_sees_its_own_partitions_letters_in_order() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     reject(&db, 0, "b", 9).await;
     reject(&db, 1, "a", 4).await;
     assert!(
@@ -191,7 +191,7 @@ async fn the_relay_sees_its_own_partitions_letters_in_order() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pruning_leaves_grace_open_letters_and_locked_rows() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     reject(&db, 0, "rejected", 0).await;
     db.handle(
         1,

@@ -23,7 +23,7 @@ async fn offsets(db: &Db) -> Vec<i64> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_gap_whose_first_offset_has_an_open_letter_is_noted_at_the_next_one() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     db.run(
         r#"INSERT INTO tidegate.dead_letters (id, consumer_name, cluster_id, topic, partition, "offset", scope,
                header_names, header_values, code, message, attempts, timestamp_type)
@@ -43,7 +43,7 @@ async fn a_gap_whose_first_offset_has_an_open_letter_is_noted_at_the_next_one() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_several_positions_one_that_is_not_as_expected_leaves_all_as_they_were() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     let registered = db.inbox.register(("c", "t"), "g", "k", &[(1, 7, None)]);
     registered.await.expect("registered");
     let new = |partition, expected, next| NewPosition {

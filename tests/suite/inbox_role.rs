@@ -148,7 +148,7 @@ async fn a_guest_writes_under_its_role_and_the_host_under_the_login() {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_guest_of_a_transaction_has_its_own_rights_and_names() {
     let schemas = ["one", "two"];
-    let roles = roles_on(Wall::Keywords, &schemas).await;
+    let roles = roles_on(Wall::Grammar, &schemas).await;
     let db = &roles.db;
     for (schema, role) in schemas.iter().zip([&roles.one, &roles.two]) {
         db.run(&format!(
@@ -178,7 +178,7 @@ async fn each_guest_of_a_transaction_has_its_own_rights_and_names() {
 /// A server looks at the right to use a schema when it reads a statement, not when it runs it.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_one_guest_has_prepared_is_no_way_into_a_schema_for_another() {
-    let roles = roles(Wall::Keywords).await;
+    let roles = roles(Wall::Grammar).await;
     let (db, one, two) = (&roles.db, &roles.one, &roles.two);
     db.run(&format!(
         "CREATE SCHEMA hidden; CREATE TABLE hidden.t AS SELECT 1 AS n;
@@ -201,7 +201,7 @@ async fn what_one_guest_has_prepared_is_no_way_into_a_schema_for_another() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_role_that_may_not_be_taken_is_nobodys_fault_and_heals_by_its_grant() {
-    let roles = roles(Wall::Keywords).await;
+    let roles = roles(Wall::Grammar).await;
     let db = &roles.db;
     let lone = format!("lone_{}", roles.one);
     for (awaited, code, remedy) in [
@@ -271,7 +271,7 @@ async fn what_one_guest_changes_is_exposed_before_the_next_one_runs() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_runs_no_statement_takes_no_role() {
-    let roles = roles(Wall::Keywords).await;
+    let roles = roles(Wall::Grammar).await;
     let (mut transaction, _) = roles.db.open(0, vec![hour("a", 0)]).await;
     transaction.run_by(guest(Some("nobody_has_this_role")));
     transaction.enter(0);

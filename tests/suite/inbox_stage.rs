@@ -12,7 +12,7 @@ use super::inbox_support::{CREDIT, ask, db, finish, hour, ints};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn more_than_a_window_of_staged_statements_commits_whole() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     let (mut transaction, _) = db.open(0, vec![]).await;
     for offset in 0..1000 {
         transaction.enter(offset);
@@ -41,7 +41,7 @@ async fn more_than_a_window_of_staged_statements_commits_whole() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unexpected_row_count_is_its_own_records_when_pipelined() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     let (mut transaction, _) = db.open(0, vec![]).await;
     for offset in 0..100 {
         transaction.enter(offset);
@@ -72,7 +72,7 @@ async fn an_unexpected_row_count_is_its_own_records_when_pipelined() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_later_guest_is_ended_unheard_and_25p02_is_never_the_cause() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     let (mut transaction, _) = db.open(0, vec![]).await;
     transaction.enter(5);
     transaction
@@ -99,7 +99,7 @@ async fn a_later_guest_is_ended_unheard_and_25p02_is_never_the_cause() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bad_parameter_is_its_records_own_and_an_earlier_failure_comes_first() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     db.run("CREATE TABLE notes (t text)").await;
     let insert = "INSERT INTO notes VALUES ($1)";
     let nul = || vec![Value::Text("a\0b".into())];
@@ -144,7 +144,7 @@ async fn a_bad_parameter_is_its_records_own_and_an_earlier_failure_comes_first()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn staged_results_that_nobody_reads_do_not_stall_the_connection() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     let (mut transaction, _) = db.open(0, vec![]).await;
     transaction.enter(0);
     for _ in 0..3 {
@@ -163,7 +163,7 @@ async fn staged_results_that_nobody_reads_do_not_stall_the_connection() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn staged_results_that_nobody_reads_do_not_stall_a_rollback() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     let (mut transaction, _) = db.open(0, vec![]).await;
     transaction.enter(0);
     let sql = "UPDATE accounts SET balance = 0 RETURNING repeat('x', 20000)";
@@ -182,7 +182,7 @@ async fn staged_results_that_nobody_reads_do_not_stall_a_rollback() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_result_over_its_limits_is_refused_and_read_off() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     let (mut transaction, _) = db.open(0, vec![]).await;
     let limits = ResultLimits {
         rows: 10,
@@ -208,7 +208,7 @@ async fn a_result_over_its_limits_is_refused_and_read_off() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_records_results_are_bounded_together_and_the_next_ones_apart() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     let (mut transaction, _) = db.open(0, vec![]).await;
     let limits = ResultLimits {
         rows: 10,
@@ -234,7 +234,7 @@ async fn a_records_results_are_bounded_together_and_the_next_ones_apart() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_engine_refused_commits_nothing_whatever_the_guest_says() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     let (mut transaction, _) = db.open(0, vec![hour("a", 3), hour("b", 4)]).await;
     transaction.enter(3);
     transaction
@@ -310,7 +310,7 @@ async fn many_texts_are_closed_on_the_server_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dropped_transaction_gives_its_locks_back() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     let (mut transaction, _) = db.open(0, vec![hour("a", 0)]).await;
     transaction.enter(0);
     transaction

@@ -118,7 +118,7 @@ fn compounds() -> Vec<(&'static str, Value)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_type_goes_there_and_back() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     db.run(
         "CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE DOMAIN positive AS int CHECK (value > 0)",
     )
@@ -155,7 +155,7 @@ async fn every_type_goes_there_and_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_does_not_fit_is_refused_by_name() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     let cases = [
         (
             "SELECT $1::smallint",
@@ -247,7 +247,7 @@ async fn a_function_without_a_result_and_errors_of_every_class() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_column_that_changes_its_type_blames_no_record() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     db.run("CREATE TABLE v (v int)").await;
     let types = [
         ("int", Value::Int64(1)),

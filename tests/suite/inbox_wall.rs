@@ -45,7 +45,7 @@ async fn refused(db: &Db, judge: &Arc<Judge>, sql: &str) -> Option<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_runs_a_volatile_function_is_refused_whatever_it_looks_like() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     db.run(
         "CREATE FUNCTION calm(int) RETURNS int LANGUAGE sql STABLE AS 'SELECT 1';
          CREATE FUNCTION two(int) RETURNS int LANGUAGE sql STABLE AS 'SELECT 1';
@@ -97,7 +97,7 @@ async fn what_runs_a_volatile_function_is_refused_whatever_it_looks_like() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_statement_seen_before_is_not_read_again() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     let judge = db.inbox.judge(&Rules::default());
     assert!(Arc::ptr_eq(
         &judge,
@@ -118,7 +118,7 @@ async fn a_statement_seen_before_is_not_read_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_function_that_is_created_later_is_found_and_rules_allow_more() {
-    let db = db(Wall::Keywords).await;
+    let db = db(Wall::Grammar).await;
     let judge = db.inbox.judge(&Rules::default());
     assert!(refused(&db, &judge, "SELECT late(1)").await.is_some());
     db.run("CREATE FUNCTION late(int) RETURNS int LANGUAGE sql STABLE AS 'SELECT 1'")
@@ -138,7 +138,7 @@ async fn a_function_that_is_created_later_is_found_and_rules_allow_more() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_catalogue_that_cannot_be_read_blames_no_record() {
-    let roles = roles(Wall::Keywords).await;
+    let roles = roles(Wall::Grammar).await;
     let db = &roles.db;
     let judge = db.inbox.judge(&Rules::default());
     db.run("REVOKE SELECT ON pg_catalog.pg_proc FROM PUBLIC")

@@ -35,6 +35,7 @@ async fn cli(scene: &Scene, args: &[&str], config: &HostConfig, code: i32) -> St
 
 /// The roles of the page are made here alone: they are the server's.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[expect(clippy::too_many_lines, reason = "one story, told in its order")]
 async fn the_documented_set_up_keeps_two_handlers_apart_in_one_table() {
     let scene = Scene::new("role-docs", 1, 1).await;
     let db = &scene.env.db;

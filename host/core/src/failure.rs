@@ -33,7 +33,7 @@ pub enum Failure {
         /// The constraint named by the server.
         constraint: Option<String>,
         /// What else it named.
-        named: Named,
+        named: Box<Named>,
     },
     /// A staged statement touched another number of rows than its guest expected.
     #[error("a staged statement touched {actual} rows; {expected} were expected")]
@@ -107,6 +107,23 @@ pub struct Broken {
     pub offset: Option<i64>,
     /// What happened.
     pub failure: Failure,
+}
+
+impl Failure {
+    /// Whether the server refused a value with a code that else means a bad statement. Only on a connection with empty
+    /// caches: elsewhere the statement may have been read before something was dropped.
+    pub fn is_of_a_value(&self) -> bool {
+        matches!(self, Failure::Sql { sqlstate, named, .. } if refusal::is_of_a_value(sqlstate, named))
+    }
+
+    /// The same failure, of a statement that had been read.
+    #[must_use]
+    pub fn while_running(mut self) -> Self {
+        if let Failure::Sql { named, .. } = &mut self {
+            named.running = true;
+        }
+        self
+    }
 }
 
 impl Broken {

@@ -42,7 +42,7 @@ mod tests {
         match value {
             Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
             Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),
-            _ => 0,
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
         }
     }
 

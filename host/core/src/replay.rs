@@ -128,7 +128,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::failure::Named;
     use crate::limits::Limit;
 
     fn own(failure: Failure) -> Broken {
@@ -143,7 +142,7 @@ mod tests {
             sqlstate: sqlstate.into(),
             message: "m".into(),
             constraint: None,
-            named: Named::default(),
+            named: Box::default(),
         };
         Broken { offset, failure }
     }

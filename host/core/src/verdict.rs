@@ -120,6 +120,7 @@ fn sql(class: SqlClass, failure: &Failure, facts: Facts) -> Verdict {
         SqlClass::Contention => Verdict::Contention,
         SqlClass::Transient => Verdict::Transient { after: None },
         SqlClass::Stop if !facts.fresh_connection => Verdict::Reconnect,
+        SqlClass::Stop if failure.is_of_a_value() => Verdict::Permanent(cause(failure, facts)),
         SqlClass::Stop => Verdict::Stop(message(failure)),
         SqlClass::Escape => Verdict::Escape(cause(failure, facts)),
         SqlClass::Permanent => Verdict::Permanent(cause(failure, facts)),

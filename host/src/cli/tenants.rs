@@ -8,6 +8,7 @@ use tidegate_core::tenant::TenantName;
 
 use super::{CliError, FormatArgs, chosen, open, output};
 use crate::config::{Config, ConsumerConfig, TenantsConfig};
+use crate::inbox::Inbox;
 use define::DefinitionArgs;
 
 /// Tenants.
@@ -79,18 +80,21 @@ pub(super) async fn execute(config: Config, command: TenantsCommand) -> Result<(
             let (consumer, tenants) = which.consumer(&config)?;
             not_listed(tenants, &which.tenant)?;
             let inbox = open(&config).await?;
+            which.is_known(&inbox, consumer, tenants).await?;
             let removed = inbox.remove_tenant(&consumer.name, &which.tenant).await?;
-            which.say(removed, "is removed", "is not there")
+            which.say(removed, "is removed", "was not added by a command")
         }
         TenantsCommand::Disable { which, reason } => {
-            let (consumer, _) = which.consumer(&config)?;
+            let (consumer, tenants) = which.consumer(&config)?;
             let inbox = open(&config).await?;
+            which.is_known(&inbox, consumer, tenants).await?;
             let disabled = inbox.disable_tenant(&consumer.name, &which.tenant, &reason);
             which.say(disabled.await?, "is disabled", "is disabled already")
         }
         TenantsCommand::Enable { which } => {
-            let (consumer, _) = which.consumer(&config)?;
+            let (consumer, tenants) = which.consumer(&config)?;
             let inbox = open(&config).await?;
+            which.is_known(&inbox, consumer, tenants).await?;
             let enabled = inbox.enable_tenant(&consumer.name, &which.tenant).await?;
             which.say(enabled, "may run again", "was not held back")
         }
@@ -116,6 +120,25 @@ impl Which {
                 "several consumers have tenants: name one with --consumer".into(),
             )),
         }
+    }
+
+    /// A name that is written wrongly must not be taken for done.
+    async fn is_known(
+        &self,
+        inbox: &Inbox,
+        consumer: &ConsumerConfig,
+        tenants: &TenantsConfig,
+    ) -> Result<(), CliError> {
+        let name = &self.tenant;
+        let (_, rows) = inbox.tenants(&consumer.name).await?;
+        if tenants.listed.contains_key(name) || rows.iter().any(|row| row.name == *name) {
+            return Ok(());
+        }
+        Err(CliError::Failed(format!(
+            "consumer {:?} has no tenant {:?}; `tidegate tenant list` names those that there are",
+            consumer.name,
+            name.as_str()
+        )))
     }
 
     fn say(&self, changed: bool, done: &str, nothing: &str) -> Result<(), CliError> {

@@ -1,6 +1,6 @@
 //! What goes wrong with PostgreSQL, in words that hold neither passwords nor values of rows.
 
-use tidegate_core::failure::{Failure, Named};
+use tidegate_core::failure::Failure;
 use tidegate_core::text::bounded;
 
 use super::refused::Refused;
@@ -84,7 +84,7 @@ impl From<InboxError> for Failure {
                 sqlstate,
                 message: message.into(),
                 constraint: None,
-                named: Named::default(),
+                named: Box::default(),
             },
             InboxError::Unreachable(message) => Failure::Unreachable { message },
             other => Failure::Unreachable {
@@ -152,7 +152,7 @@ mod tests {
             sqlstate: sqlstate.into(),
             message: "cannot set transaction read-write mode during recovery".into(),
             constraint: None,
-            named: Named::default(),
+            named: Box::default(),
         };
         for sqlstate in ["0A000", "25006"] {
             assert!(matches!(

@@ -94,7 +94,7 @@ SELECT 3, format('REVOKE ALL ON SCHEMA tidegate FROM PUBLIC') FROM pg_namespace 
 UNION ALL
 SELECT 3, format('REVOKE ALL ON SCHEMA tidegate FROM %I', r.rolname) FROM pg_namespace s, pg_roles r
  WHERE s.nspname = 'tidegate' AND r.rolname = ANY ($2) AND NOT r.rolsuper AND r.rolname <> $3
-   AND has_schema_privilege(r.oid, s.oid, 'USAGE, CREATE')
+   AND s.nspowner <> r.oid AND has_schema_privilege(r.oid, s.oid, 'USAGE, CREATE')
 UNION ALL
 SELECT 3, format('REVOKE ALL ON ALL TABLES IN SCHEMA tidegate FROM PUBLIC')
  WHERE EXISTS (SELECT 1 FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace
@@ -150,7 +150,10 @@ SELECT format('GRANT EXECUTE ON FUNCTION pg_catalog.pg_advisory_lock(bigint) TO 
  WHERE NOT o.rolsuper AND ($2 OR NOT has_function_privilege(o.oid, 'pg_catalog.pg_advisory_lock(bigint)', 'EXECUTE'))
 UNION ALL
 SELECT format('GRANT %I TO %I', r.rolname, l.rolname) FROM login l, pg_roles r
- WHERE r.rolname = ANY ($3) AND r.oid <> l.oid AND NOT pg_has_role(l.oid, r.oid, 'MEMBER')"#;
+ WHERE r.rolname = ANY ($3) AND r.oid <> l.oid AND NOT pg_has_role(l.oid, r.oid, 'MEMBER')
+   AND NOT (r.rolsuper OR r.rolbypassrls OR r.rolcreaterole OR r.rolcreatedb OR r.rolreplication OR r.rolname ~ '^pg_'
+            OR EXISTS (SELECT 1 FROM home h WHERE h.owner = r.rolname)
+            OR EXISTS (SELECT 1 FROM pg_database d WHERE d.datname = current_database() AND d.datdba = r.oid))"#;
 
 impl Inbox {
     /// What is to be put right for `login` and the guests' `roles`, in the order in which it is done; nothing where all

@@ -67,6 +67,7 @@ impl From<&DbError> for Refused {
                 column: error.column().map(str::to_owned),
                 data_type: error.datatype().map(str::to_owned),
                 inside: error.where_().is_some(),
+                running: false,
             },
         }
     }
@@ -89,7 +90,7 @@ impl From<Refused> for Failure {
                 sqlstate,
                 message,
                 constraint,
-                named,
+                named: Box::new(named),
             },
         }
     }
@@ -114,6 +115,7 @@ mod tests {
                 column: Some("id".into()),
                 data_type: Some("int4".into()),
                 inside: true,
+                running: false,
             },
         };
         assert_eq!(refused, expected);

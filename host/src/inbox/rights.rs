@@ -43,6 +43,33 @@ pub struct RoleRights {
     pub may_be_taken: bool,
     /// Whether it may use the schema "tidegate".
     pub uses_schema: bool,
+    /// Whether it is one that no guest may have: it owns the schema "tidegate" or the database, or is one of the server's own.
+    pub is_of_the_server: bool,
+}
+
+impl RoleRights {
+    /// What makes the role one that no guest may have, in words.
+    pub fn excess(&self) -> Option<&'static str> {
+        let Rights {
+            superuser,
+            bypasses_policies,
+            creates_roles,
+            replicates,
+            ..
+        } = self.rights;
+        let excesses = [
+            (superuser, "is a superuser"),
+            (bypasses_policies, "bypasses row-level security"),
+            (creates_roles, "may create roles"),
+            (replicates, "may replicate"),
+            (
+                self.is_of_the_server,
+                "owns the schema \"tidegate\" or the database, or is one of the server's own",
+            ),
+        ];
+        let mut found = excesses.into_iter().filter(|(has, _)| *has);
+        found.next().map(|(_, words)| words)
+    }
 }
 
 const RIGHTS: &str = r#"
@@ -55,7 +82,9 @@ SELECT r.rolname::text, r.rolsuper, r.rolbypassrls, r.rolcreaterole, r.rolreplic
        r.rolinherit,
        r.rolname = $1 OR pg_has_role($1::name, r.oid,
            CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END),
-       coalesce(has_schema_privilege(r.oid, to_regnamespace('tidegate')::oid, 'USAGE'), false)
+       coalesce(has_schema_privilege(r.oid, to_regnamespace('tidegate')::oid, 'USAGE'), false),
+       r.rolname ~ '^pg_' OR EXISTS (SELECT 1 FROM pg_namespace s WHERE s.nspname = 'tidegate' AND s.nspowner = r.oid)
+           OR EXISTS (SELECT 1 FROM pg_database d WHERE d.datname = current_database() AND d.datdba = r.oid)
   FROM pg_roles r WHERE r.rolname = $1 OR r.rolname = ANY ($2)"#;
 
 impl Inbox {
@@ -86,6 +115,7 @@ impl Inbox {
             rights: rights(row),
             may_be_taken: row.get(8),
             uses_schema: row.get(9),
+            is_of_the_server: row.get(10),
         });
         Ok((login, roles.collect()))
     }

@@ -72,15 +72,22 @@ fn shown(message: &str) -> String {
     message.chars().take(SHOWN).collect()
 }
 
-/// A word, or one symbol: no literal, and no rest of the statement.
+/// A word of the grammar, or one symbol: no literal, no rest of the statement, and no name, which may be a value whose
+/// quotes went wrong.
 fn is_plain(token: &str) -> bool {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut chars = token.chars();
     match (chars.next(), chars.as_str()) {
         (Some(c), "") if c.is_ascii_punctuation() => !"'\"$".contains(c),
-        (Some(c), rest) => (c.is_alphabetic() || c == '_') && rest.chars().all(is_word),
+        (Some(_), _) => is_keyword(token),
         (None, _) => false,
     }
+}
+
+fn is_keyword(token: &str) -> bool {
+    let is_word = token.bytes().all(|b| b.is_ascii_alphabetic() || b == b'_');
+    let scanned = is_word.then(|| pg_query::scan(token).ok()).flatten();
+    let none = pg_query::protobuf::KeywordKind::NoKeyword as i32;
+    scanned.is_some_and(|scanned| matches!(&scanned.tokens[..], [one] if one.keyword_kind != none))
 }
 
 #[cfg(test)]
@@ -112,6 +119,7 @@ mod tests {
         for sql in [
             "SELECT 1 'secret'",
             "SELECT 1 /* secret",
+            "SELECT 'a'secret x'",
             "SELECT 1 /*secret 12345",
             "SELECT 1 12345",
             "SELECT a b 'secret",

@@ -61,10 +61,14 @@ impl Node {
 
     /// The names in a list of them, such as `schema.function`. What is no name (a `*`, a subscript) is left out.
     pub(crate) fn names(&self, name: &str) -> Vec<&str> {
-        let text = |item| match item {
-            &Value::Node(ref node) if node.kind == "String" => Some(node.text("sval")),
-            _ => None,
-        };
-        self.list(name).iter().filter_map(text).collect()
+        let mut names = Vec::new();
+        for item in self.list(name) {
+            if let Value::Node(node) = item
+                && node.kind == "String"
+            {
+                names.push(node.text("sval"));
+            }
+        }
+        names
     }
 }

@@ -55,7 +55,7 @@ pub(crate) fn headers(data: &[u8]) {
                 .iter()
                 .filter(own)
                 .filter(|h| h.name.contains("message") || h.name.contains("trace"))
-                .all(|h| bounded_text(h))
+                .all(bounded_text)
         );
     }
 }

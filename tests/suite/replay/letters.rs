@@ -124,7 +124,7 @@ pub(super) fn resolved() -> ReplayEnd {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replay_takes_its_own_rejected_claim_and_closes_all_letters_of_the_event() {
-    let (db, turn) = turn(Wall::Keywords).await;
+    let (db, turn) = turn(Wall::Grammar).await;
     reject(&db, 1, "e").await;
     let (transaction, claimed) = open(&db, &turn).await;
     assert_eq!(claimed, Some(Claimed::Supersedes));
@@ -160,7 +160,7 @@ async fn a_replay_takes_its_own_rejected_claim_and_closes_all_letters_of_the_eve
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_letter_that_is_rejected_again_makes_room_for_itself_and_keeps_its_claim() {
-    let (db, turn) = turn(Wall::Keywords).await;
+    let (db, turn) = turn(Wall::Grammar).await;
     // A closed letter of the same record and round is there from an earlier life.
     db.run(&format!(
         "INSERT INTO tidegate.dead_letters (id, consumer_name, cluster_id, topic, partition, \"offset\", scope, header_names,
@@ -205,7 +205,7 @@ async fn a_letter_that_is_rejected_again_makes_room_for_itself_and_keeps_its_cla
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_the_host_that_holds_the_request_replays_and_only_while_the_consumer_runs() {
-    let (db, turn) = turn(Wall::Keywords).await;
+    let (db, turn) = turn(Wall::Grammar).await;
     let other = ReplayHead {
         owner: Uuid::from_u128(8),
         ..head(&turn, None)

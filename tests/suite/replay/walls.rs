@@ -49,7 +49,7 @@ async fn without_the_allow_list_no_way_out_of_a_replays_transaction_commits() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn in_a_replay_too_a_guest_runs_under_its_role_and_the_host_does_not() {
-    let (db, turn) = turn(Wall::Keywords).await;
+    let (db, turn) = turn(Wall::Grammar).await;
     let role = format!("replays_{:08x}", fastrand::u32(..));
     db.run(&format!(
         "CREATE ROLE {role} NOLOGIN; GRANT SELECT, UPDATE ON accounts TO {role}"

@@ -97,6 +97,35 @@ async fn a_tenant_whose_table_is_missing_is_braked_and_no_partition_stops() {
     assert_eq!(host.terminate().await, 0);
 }
 
+/// Functions of the server refuse values with codes that else mean a bad statement.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_value_that_a_function_of_the_server_refuses_is_its_records_own() {
+    let scene = Scene::new("tenants-value", 1, 1).await;
+    let sql = |id: &str, sql: &str| {
+        let rec = tidegate_tests::Rec::new(sql).to(0).event_id(id);
+        super::of("a", rec.header("mode", "query"))
+    };
+    let records = vec![
+        sql("1", "SELECT 1"),
+        sql("2", "SELECT to_tsquery('english', 'new york')"),
+        sql(
+            "3",
+            "SELECT jsonb_path_query('{}', ('$.' || 'a b c')::jsonpath)",
+        ),
+        sql("4", "SELECT to_tsvector(('no' || 'where')::regconfig, 'x')"),
+        sql("5", "SELECT 2"),
+    ];
+    scene.produce(records).await;
+    let consumer = with_tenants(&scene, "sql", &["a"]).await;
+    let host = scene.run(consumer).await;
+    scene.wait_counts(done_and_rejected(2, 3)).await;
+    let codes: Vec<String> = letters(&scene).await.into_iter().map(|l| l.2).collect();
+    assert_eq!(codes, ["sql-42601", "sql-42601", "sql-42704"]);
+    assert!(!host.log().contains("new york"), "{}", host.log());
+    assert_eq!(super::state(&scene, "a").await, "running");
+    assert_eq!(host.terminate().await, 0);
+}
+
 /// The host without its first wall.
 const WITHOUT_WALL: &str = env!("CARGO_BIN_EXE_tidegate-without-wall");
 

@@ -118,7 +118,34 @@ async fn a_bad_definition_is_refused_with_what_is_wrong_with_it() {
     .await;
     refused(&["remove", "listed"], "configuration file").await;
     refused(&["add", "x", "--consumer", "nobody"], "no consumer").await;
-    host.wait_log("position taken", PATIENCE).await;
+    let failed = async |arguments: &[&str], words: &str| {
+        let said = scene
+            .env
+            .cli(&[&["tenant"], arguments].concat(), &config)
+            .await;
+        assert_eq!(said.code, 1, "{said:?}");
+        assert!(
+            said.stderr.contains(words),
+            "{words:?} is not in {}",
+            said.stderr
+        );
+    };
+    for what in ["disable", "enable", "remove"] {
+        failed(&[what, "lsited"], "has no tenant \"lsited\"").await;
+    }
+    failed(&["add", "x", "--role", "nobody-s"], "does not exist").await;
+    failed(
+        &["add", "x", "--role", "pg_read_all_data"],
+        "no handler may have it",
+    )
+    .await;
+    let noted = command(
+        &scene,
+        &config,
+        &["tenant", "add", "x", "--handler", "nowhere.wasm"],
+    )
+    .await;
+    assert!(noted.contains("nowhere.wasm is not here"), "{noted}");
     assert_eq!(host.terminate().await, 0);
 }
 

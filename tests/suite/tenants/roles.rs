@@ -127,6 +127,50 @@ async fn a_module_that_reaches_for_another_tenants_rows_brakes_its_own_tenant() 
     }
 }
 
+/// What a stored definition names must not become a right by the hand of whoever hardens the database.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hardening_grants_no_role_that_a_handler_must_not_have_and_takes_nothing_from_the_owner() {
+    let scene = Scene::new("tenants-harden", 1, 1).await;
+    let Roles { a, b } = &tables(&scene).await;
+    let login = scene.env.unique("login").replace('-', "_");
+    let toml = format!(
+        "[consumer.tenants]\nfrom = \"header:tenant\"\n\
+         [consumer.tenant.a]\nrole = {a:?}\n[consumer.tenant.b]\nrole = {b:?}\n"
+    );
+    let config = scene
+        .env
+        .config()
+        .consumer(scene.consumer("sql").await.raw(&toml));
+    super::command(&scene, &config, &["migrate"]).await;
+    let sql = format!(
+        "CREATE ROLE {login} LOGIN NOINHERIT; ALTER ROLE {a} BYPASSRLS; ALTER SCHEMA tidegate OWNER TO {b}"
+    );
+    scene.env.db.exec(&sql).await;
+    let measures = super::command(&scene, &config, &["harden", "--login", &login]).await;
+    assert!(
+        measures.contains("GRANT USAGE ON SCHEMA tidegate"),
+        "{measures}"
+    );
+    for role in [a, b] {
+        assert!(
+            !measures.contains(&format!("GRANT {role} TO")),
+            "{measures}"
+        );
+        assert!(!measures.contains(&format!("FROM {role}")), "{measures}");
+    }
+    let checked = scene.env.cli(&["check", "--database"], &config).await;
+    assert_eq!(checked.code, 1, "{checked:?}");
+    let problems = checked.stdout.matches("no handler may have it").count();
+    assert_eq!(problems, 2, "{}", checked.stdout);
+    scene
+        .env
+        .db
+        .exec(&format!(
+            "ALTER SCHEMA tidegate OWNER TO postgres; DROP ROLE {login}"
+        ))
+        .await;
+}
+
 /// The server's words on one tenant's rows reach nobody's log and no other tenant: codes and names alone do.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_the_server_says_of_a_tenants_rows_stays_with_it() {

@@ -40,6 +40,17 @@ pub struct Named {
     pub data_type: Option<String>,
     /// The refusal came from inside a function, a trigger or the like: its words are what that says.
     pub inside: bool,
+    /// The statement had been read, and was refused as it ran.
+    pub running: bool,
+}
+
+/// Codes of statements that mean nothing, with which functions of the server refuse values too, such as the text of a
+/// query or the name of a sequence.
+const OF_VALUES: [&str; 4] = ["3F000", "42601", "42704", "42P01"];
+
+/// Whether a value was refused: a statement that itself means nothing is refused when it is read.
+pub(super) fn is_of_a_value(sqlstate: &str, named: &Named) -> bool {
+    named.running && !named.inside && OF_VALUES.contains(&sqlstate)
 }
 
 /// Codes with which the server itself, of a statement, speaks of names and types alone.
@@ -78,7 +89,8 @@ pub(super) fn line(
             line.push_str(&format!(", {what} `{name}`"));
         }
     }
-    if OF_NAMES.contains(&sqlstate) && !named.inside && !words.0.is_empty() {
+    let of_names = OF_NAMES.contains(&sqlstate) && !named.inside;
+    if of_names && !is_of_a_value(sqlstate, named) && !words.0.is_empty() {
         line.push_str(&format!(": {}", one_line(&words.0, WORDS_BYTES)));
     }
     line

@@ -1,7 +1,7 @@
 //! The cause that a dead letter names: a short code and bounded words.
 
 use super::Facts;
-use crate::failure::Failure;
+use crate::failure::{Failure, ServerWords};
 use crate::letter::{Cause, TRAP};
 use crate::sqlstate::{SqlClass, classify};
 use crate::tenant::NotRunning;
@@ -25,10 +25,7 @@ pub fn cause(failure: &Failure, facts: Facts) -> Cause {
     Cause {
         code: code(failure),
         message: message(failure),
-        server: match failure {
-            Failure::Sql { message, .. } => Some(message.clone()),
-            _ => None,
-        },
+        server: server_words(failure),
         sqlstate: match failure {
             Failure::Sql { sqlstate, .. } => Some(bounded(sqlstate, 5)),
             Failure::Unreachable { .. }
@@ -46,6 +43,13 @@ pub fn cause(failure: &Failure, facts: Facts) -> Cause {
         },
         attempts: facts.attempts,
     }
+}
+
+fn server_words(failure: &Failure) -> Option<ServerWords> {
+    if let Failure::Sql { message, .. } = failure {
+        return Some(message.clone());
+    }
+    None
 }
 
 fn code(failure: &Failure) -> String {

@@ -10,7 +10,7 @@ fn sql(sqlstate: &str) -> Failure {
         sqlstate: sqlstate.to_owned(),
         message: "no".into(),
         constraint: None,
-        named: Named::default(),
+        named: Box::default(),
     }
 }
 
@@ -218,6 +218,33 @@ fn statements_that_do_not_fit() {
     assert_eq!(code_of(first(&refused)), "sql-refused");
 }
 
+/// A statement that means nothing is refused when it is read; what is refused later is a value, or something that was
+/// dropped meanwhile, or what a function or trigger says.
+#[test]
+fn values_that_functions_refuse_are_their_records_own() {
+    let of = |sqlstate: &str, inside, fresh| {
+        let failure = Failure::Sql {
+            sqlstate: sqlstate.to_owned(),
+            message: "\"ada\" is none".into(),
+            constraint: None,
+            named: Box::new(Named {
+                inside,
+                ..Named::default()
+            }),
+        };
+        on(&failure.while_running(), 1, fresh, true)
+    };
+    for sqlstate in ["3F000", "42601", "42704", "42P01"] {
+        assert_eq!(of(sqlstate, false, false), Verdict::Reconnect);
+        let Verdict::Permanent(cause) = of(sqlstate, false, true) else {
+            panic!("{sqlstate}");
+        };
+        assert!(!cause.message.contains("ada"), "{}", cause.message);
+        assert!(matches!(of(sqlstate, true, true), Verdict::Stop(_)));
+    }
+    assert!(matches!(of("42501", false, true), Verdict::Stop(_)));
+}
+
 #[test]
 fn a_role_that_cannot_be_taken_stops_whoever_met_it() {
     let message = "GRANT".to_owned();
@@ -243,10 +270,10 @@ fn a_refusals_line_holds_names_and_no_values() {
             sqlstate: sqlstate.to_owned(),
             message: "relation \"ada\"\nis none".into(),
             constraint: Some("pk".to_owned()),
-            named: Named {
+            named: Box::new(Named {
                 inside,
                 ..named.clone()
-            },
+            }),
         };
         assert!(!format!("{failure:?}").contains("ada"));
         cause(&failure, Facts::default())
@@ -274,7 +301,7 @@ proptest! {
         for failure in [
             reject(&code),
             Failure::Reject { code: code.clone(), message: message.clone() },
-            Failure::Sql { sqlstate: state.clone(), message: message.as_str().into(), constraint: Some(code.clone()), named: Named::default() },
+            Failure::Sql { sqlstate: state.clone(), message: message.as_str().into(), constraint: Some(code.clone()), named: Box::default() },
             Failure::Trap { message: message.clone() },
         ] {
             let cause = cause(&failure, Facts::default());

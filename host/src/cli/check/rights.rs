@@ -63,7 +63,11 @@ fn about_role(name: &str, role: Option<&RoleRights>, login: &str) -> Vec<Finding
         ))];
     };
     let mut findings = beyond("role", name, &role.rights);
-    if !role.may_be_taken {
+    if let Some(excess) = role.excess().filter(|_| name != login) {
+        findings.push(Finding::Problem(format!(
+            "role {name:?} {excess}: no handler may have it; give the handler a role of its own"
+        )));
+    } else if !role.may_be_taken {
         findings.push(Finding::Problem(format!(
             "login {login:?} may not take the role {name:?}; GRANT \"{name}\" TO \"{login}\""
         )));

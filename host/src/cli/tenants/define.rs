@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 use toml::{Table, Value};
 
-use super::super::{CliError, open};
+use super::super::{CliError, open, output};
 use super::{Which, not_listed};
 use crate::config::{Config, tenants};
+use crate::inbox::Inbox;
 
 /// What the tenant has of its own. What is left out is the consumer's.
 #[derive(Debug, Args)]
@@ -46,13 +47,44 @@ pub(super) async fn execute(
     let (consumer, listed) = which.consumer(config)?;
     not_listed(listed, &which.tenant)?;
     let definition = args.definition()?.to_string();
-    tenants::definition(&definition, &which.tenant, consumer)
+    let tenant = tenants::definition(&definition, &which.tenant, consumer)
         .map_err(|errors| CliError::Usage(errors.to_string()))?;
     let inbox = open(config).await?;
+    if let Some(role) = &tenant.guest.role {
+        check_role(&inbox, role).await?;
+    }
+    if !tenant.guest.handler.is_file() {
+        let handler = tenant.guest.handler.display();
+        output::print(&format!(
+            "note: {handler} is not here; every host must have it, or puts the tenant's records aside"
+        ))?;
+    }
     let new = inbox
         .define_tenant(&consumer.name, &which.tenant, &definition)
         .await?;
     which.say(new, "is added", "is defined anew")
+}
+
+/// A role that nobody may give to a handler is refused before anybody is told to grant it.
+async fn check_role(inbox: &Inbox, role: &str) -> Result<(), CliError> {
+    let (login, found) = inbox.rights(None, &[role]).await?;
+    let excess = match found.first() {
+        None => {
+            return Err(CliError::Failed(format!(
+                "the role {role:?} does not exist; CREATE ROLE \"{role}\" NOLOGIN; GRANT \"{role}\" TO \"{}\"",
+                login.name
+            )));
+        }
+        // One login for all is how one begins, and what `check --database` warns of.
+        Some(_) if role == login.name => None,
+        Some(found) => found.excess(),
+    };
+    match excess {
+        Some(excess) => Err(CliError::Failed(format!(
+            "the role {role:?} {excess}: no handler may have it; give the tenant a role of its own"
+        ))),
+        None => Ok(()),
+    }
 }
 
 impl DefinitionArgs {

@@ -11,7 +11,7 @@ use super::Transaction;
 use super::ledger::{Staged, What};
 use super::refusal::told;
 use super::rows::{self, RowsError};
-use crate::inbox::error::unreachable;
+use crate::inbox::error::{failure_of, unreachable};
 use crate::inbox::statements::Prepared;
 use crate::inbox::value::param::Param;
 use crate::inbox::value::to_sql::encode_all;
@@ -73,7 +73,10 @@ impl Transaction {
                 self.returned = returned;
                 self.unless_failed(result).await
             }
-            Ok(Err(RowsError::Driver(error))) => Err(self.server_refused(&error).await),
+            Ok(Err(RowsError::Driver(error))) => {
+                let failure = failure_of(&error).while_running();
+                Err(self.server_refused(failure).await)
+            }
             Ok(Err(RowsError::TooLarge(limit, message))) => {
                 let failure = Failure::Limit(limit);
                 Err(self.host_refused("limit", failure, message).await)
@@ -85,10 +88,10 @@ impl Transaction {
                     sqlstate: "22P03".to_owned(),
                     message: message.as_str().into(),
                     constraint: None,
-                    named: Named {
+                    named: Box::new(Named {
                         column: Some(column),
                         ..Named::default()
-                    },
+                    }),
                 };
                 Err(self.host_refused("data", failure, message).await)
             }
@@ -104,7 +107,10 @@ impl Transaction {
         self.held.pipeline.watch();
         match self.attend("a statement", work).await {
             Ok(Ok(count)) => self.unless_failed(count).await,
-            Ok(Err(error)) => Err(self.server_refused(&error).await),
+            Ok(Err(error)) => {
+                let failure = failure_of(&error).while_running();
+                Err(self.server_refused(failure).await)
+            }
             Err(failure) => Err(self.connection_lost(failure)),
         }
     }
@@ -251,7 +257,7 @@ impl Transaction {
             .await
         {
             Ok(Ok(statement)) => Ok(statement),
-            Ok(Err(error)) => Err(self.server_refused(&error).await),
+            Ok(Err(error)) => Err(self.server_refused(failure_of(&error)).await),
             Err(failure) => Err(self.connection_lost(failure)),
         }
     }

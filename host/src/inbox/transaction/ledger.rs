@@ -83,7 +83,8 @@ impl Ledger {
             });
             match (answer, staged) {
                 (Answer::Refused(refused), Some((offset, what))) => {
-                    self.refused_as(&what, offset, refused.into());
+                    let failure = Failure::from(refused).while_running();
+                    self.refused_as(&what, offset, failure);
                 }
                 (Answer::Refused(refused), None) => self.refused(None, refused.into()),
                 (Answer::Rows(rows), Some((offset, What::Guest(expect)))) => {

@@ -2,27 +2,21 @@
 
 use tidegate_core::failure::Failure;
 use tidegate_core::sql::{CallError, SqlError};
-use tokio_postgres::Error;
 
 use super::Transaction;
-use crate::inbox::error::failure_of;
 
 impl Transaction {
     /// The server refused an awaited statement. The guest is told, unless an earlier statement is the cause or the
     /// transaction is gone; the record is tainted in any case.
-    pub(super) async fn server_refused(&mut self, error: &Error) -> CallError {
+    pub(super) async fn server_refused(&mut self, failure: Failure) -> CallError {
         self.drain_window().await;
-        if error.as_db_error().is_none() {
-            return self.connection_lost(failure_of(error));
+        if !matches!(failure, Failure::Sql { .. }) {
+            return self.connection_lost(failure);
         }
         let known = self.ledger.failure().is_some();
-        self.ledger.refused(self.current, failure_of(error));
+        self.ledger.refused(self.current, failure.clone());
         self.probe().await;
-        match (
-            known,
-            self.ledger.failure().map(|b| &b.failure),
-            failure_of(error),
-        ) {
+        match (known, self.ledger.failure().map(|b| &b.failure), failure) {
             (
                 false,
                 Some(Failure::Sql { .. }),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 
-use tidegate_core::failure::{Broken, Failure, Named};
+use tidegate_core::failure::{Broken, Failure};
 use tidegate_core::sqlstate::DEADLOCK;
 
 use super::*;
@@ -32,7 +32,7 @@ fn deadlocked() -> Attempt {
         sqlstate: DEADLOCK.to_owned(),
         message: String::new().into(),
         constraint: None,
-        named: Named::default(),
+        named: Box::default(),
     };
     Attempt::Broken(Broken {
         offset: None,

@@ -29,7 +29,9 @@ pub fn log(lines: u64) {
 
 /// One line of many fields.
 pub fn log_fields(fields: u64) {
-    let fields: Vec<_> = (0..fields).map(|_| (String::new(), String::new())).collect();
+    let fields: Vec<_> = (0..fields)
+        .map(|_| (String::new(), String::new()))
+        .collect();
     log::write(Level::Info, "fields", &fields);
 }
 

@@ -35,7 +35,10 @@ pub fn run(trick: &str, size: u64) -> Result<(), Failure> {
 }
 
 fn rows(count: u64) -> Result<(), Failure> {
-    ask("SELECT generate_series(1, $1)", &[Value::Int64(signed(count))])
+    ask(
+        "SELECT generate_series(1, $1)",
+        &[Value::Int64(signed(count))],
+    )
 }
 
 fn ask(sql: &str, params: &[Value]) -> Result<(), Failure> {

@@ -47,7 +47,10 @@ fn network(probes: &mut Vec<String>) {
     probes.push(denied("connect", TcpStream::connect("127.0.0.1:9")));
     let address = ([127, 0, 0, 1], 9).into();
     let soon = Duration::from_millis(10);
-    probes.push(denied("connect-soon", TcpStream::connect_timeout(&address, soon)));
+    probes.push(denied(
+        "connect-soon",
+        TcpStream::connect_timeout(&address, soon),
+    ));
     probes.push(denied("listen", TcpListener::bind("127.0.0.1:0")));
     probes.push(denied("udp", UdpSocket::bind("127.0.0.1:0")));
     probes.push(denied("listen-6", TcpListener::bind("[::1]:0")));
@@ -59,7 +62,9 @@ fn network(probes: &mut Vec<String>) {
 fn clocks(probes: &mut Vec<String>) {
     let (began, mut finest) = (Instant::now(), 0);
     for _ in 0..1000 {
-        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let wall = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         finest = finest.max(wall.subsec_nanos() % 1_000_000);
         finest = finest.max(began.elapsed().subsec_nanos() % 1_000_000);
     }
