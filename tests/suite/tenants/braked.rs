@@ -168,6 +168,34 @@ async fn a_module_that_leaves_its_transaction_is_quarantined_for_its_tenant_alon
     assert_eq!(host.terminate().await, 0);
 }
 
+/// What a tenant that burns time can cost its partition is counted: two tries a record, and no record once it is braked.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tenant_that_burns_time_has_two_tries_a_record_until_it_is_braked() {
+    let scene = Scene::new("tenants-burn", 1, 40).await;
+    let consumer = with_tenants(&scene, "endless-loop", &["good", "bad"]).await;
+    let consumer = consumer.limits("cpu", "100ms").brake("traps", 3);
+    let record = |n: i64| match n % 2 {
+        0 => tenant_pay("good", n, &format!("e{n}"), ""),
+        _ => tenant_pay("bad", n, &format!("e{n}"), "loop"),
+    };
+    scene.produce((1..=40).map(record).collect()).await;
+    let host = scene.run(consumer).await;
+    scene.wait_counts(done_and_rejected(20, 20)).await;
+    wait_state(&scene, "bad", "braked").await;
+    let all = scene.letters().await;
+    let (burnt, aside): (Vec<_>, Vec<_>) = all.iter().partition(|l| l.code == "cpu-limit");
+    // Three are allowed; the one that is one too many has been tried and keeps its cause.
+    assert_eq!(burnt.len(), 4, "{all:?}");
+    assert!(burnt.iter().all(|letter| letter.attempts == 2), "{burnt:?}");
+    assert!(
+        aside
+            .iter()
+            .all(|l| l.code == "tenant-braked" && l.attempts == 0),
+        "{aside:?}"
+    );
+    assert_eq!(host.terminate().await, 0);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tenant_that_asks_to_retry_holds_up_its_partition_for_no_longer_than_its_time() {
     let scene = Scene::new("tenants-retry", 1, 10).await;
