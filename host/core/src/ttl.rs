@@ -52,8 +52,8 @@ pub enum BadTtl {
     /// It is not UTF-8.
     #[error("the TTL in {0} is not UTF-8")]
     NotUtf8(String),
-    /// Two headers of the name differ.
-    #[error("the TTL is ambiguous: two headers {0} differ")]
+    /// Two headers of the name differ, or an object names its member twice.
+    #[error("the TTL is ambiguous: {0}")]
     Ambiguous(String),
     /// It cannot be read.
     #[error("the TTL in {place} is malformed: {reason}")]
@@ -131,7 +131,7 @@ impl TtlSource {
     fn in_header(&self, said: Said<'_>) -> Result<Option<Amount>, BadTtl> {
         let value = match said {
             Said::Nothing => return Ok(None),
-            Said::Ambiguous => return Err(BadTtl::Ambiguous(self.to_string())),
+            Said::Ambiguous => return Err(BadTtl::Ambiguous(format!("two headers {self} differ"))),
             Said::One(None) => return Err(BadTtl::Null(self.to_string())),
             Said::One(Some(value)) => value,
         };
@@ -142,6 +142,9 @@ impl TtlSource {
     fn in_value(&self, value: &[u8], pointer: &str) -> Result<Option<Amount>, BadTtl> {
         match json::at(value, pointer) {
             Err(json::NotJson) => Err(self.malformed("the value is not JSON")),
+            Ok(Found::Twice) => Err(BadTtl::Ambiguous(format!(
+                "the value names what {self} walks twice"
+            ))),
             Ok(Found::Absent | Found::Null) => Ok(None),
             Ok(Found::Text(text)) => self.read(&text).map(Some),
             Ok(Found::Number(digits)) => self.read(digits).map(Some),
