@@ -135,6 +135,7 @@ impl Db {
             locks: Locks::default(),
             modules: ModulesOf::All(Some([7; 32])),
             tenants_revision: None,
+            module: [7; 32],
         }
     }
 

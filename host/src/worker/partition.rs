@@ -139,7 +139,7 @@ impl Partition {
         if self.pending.is_empty() {
             return self.idle().await;
         }
-        if !self.shared.control().runs() {
+        if !self.shared.runs() {
             // A command may have set the position: Kafka is told of it, and the row that it was.
             self.offsets.want(self.at.next);
             self.held().await;

@@ -81,9 +81,8 @@ impl Replayer {
         if !inbox.has_replay(&shared.name).await? {
             return Ok(false);
         }
-        let control = shared.control();
-        if !control.runs() {
-            let words = held(&control);
+        if !shared.runs() {
+            let words = held(&shared.control());
             inbox.replays_wait(&shared.name, Some(&words)).await?;
             return Ok(false);
         }

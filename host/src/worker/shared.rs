@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tidegate_core::control::Control;
+use tidegate_core::control::{self, Control};
 use tidegate_core::progress::ProgressKey;
 use tidegate_core::record::TopicPartition;
 use tokio::sync::{Notify, Semaphore, watch};
@@ -242,6 +242,16 @@ impl Shared {
     /// Whether the consumer may handle records, as far as this host has heard.
     pub fn control(&self) -> Control {
         self.control.borrow().clone()
+    }
+
+    /// Whether this host may handle records with the module that it runs now, as far as it has heard.
+    pub fn runs(&self) -> bool {
+        self.state_here() == control::State::Running
+    }
+
+    /// What this host may do with the module that it runs now.
+    pub fn state_here(&self) -> control::State {
+        self.control.borrow().state_of(&self.own.module().digest())
     }
 
     /// Follows the consumer's state.
