@@ -33,6 +33,7 @@ mod faults;
 mod faulty;
 mod fence;
 mod fuzz_corpus;
+mod guest_words;
 mod harness;
 mod health;
 mod hostile;

@@ -3,7 +3,7 @@
 //! No statement here touches `begun` and `sealed`, so the seal lets them pass.
 
 use tidegate_core::failure::Failure;
-use tidegate_core::letter::SKIPPED;
+use tidegate_core::letter::{CauseKind, SKIPPED};
 
 use super::pool::Held;
 use super::{Inbox, SqlParam};
@@ -31,8 +31,8 @@ RETURNING partition"#;
 /// A gap's letter stands at the first of its offsets that has no open letter of its own.
 const GAP: &str = r#"
 INSERT INTO tidegate.dead_letters (id, consumer_name, cluster_id, topic, partition, log_epoch, "offset", scope,
-    header_names, header_values, code, message, attempts, timestamp_type)
-SELECT $1, $2, $3, $4, $5, $6, o, '', '{}', '{}', $10, $9, 0, 'none'
+    header_names, header_values, code, kind, message, attempts, timestamp_type)
+SELECT $1, $2, $3, $4, $5, $6, o, '', '{}', '{}', $10, $11, $9, 0, 'none'
   FROM generate_series($7::bigint, least($8::bigint - 1, $7::bigint + 10000)) AS o
  WHERE NOT EXISTS (
      SELECT 1 FROM tidegate.dead_letters d
@@ -135,7 +135,7 @@ async fn put(
     held.query(PUT, &params).await?;
     for position in positions {
         if let (Some(gap), Some((_, epoch))) = (&position.gap, position.expected) {
-            let params: [SqlParam<'_>; 10] = [
+            let params: [SqlParam<'_>; 11] = [
                 &gap.id,
                 &consumer,
                 &cluster_id,
@@ -146,6 +146,7 @@ async fn put(
                 &position.next,
                 &gap.message,
                 &SKIPPED,
+                &CauseKind::Skipped.as_str(),
             ];
             held.query(GAP, &params).await?;
         }

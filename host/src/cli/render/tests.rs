@@ -11,6 +11,7 @@ fn letter() -> LetterRow {
         partition: 3,
         offset: 41,
         event_id: None,
+        kind: "handler",
         code: "bad-event-id".into(),
         message: "line\n\u{1b}[2J".to_owned() + &"x".repeat(100),
         sqlstate: None,
