@@ -1,7 +1,9 @@
 //! Where to resume.
 
+mod approach;
 mod reasons;
 
+pub use self::approach::{Look, Seen, Whose, look};
 pub use self::reasons::{Notice, StopReason};
 use crate::progress::{LastRecord, Progress};
 
@@ -14,8 +16,8 @@ pub enum Start {
     Latest,
 }
 
-/// What is known at an assignment. The token is taken before K is read, so that no old owner's commit
-/// can move either any more.
+/// What is known at an assignment: at first by a look alone ([`look`]), then with the token in hand ([`decide`]), which is
+/// taken before K is read, so that no old owner's commit can move either any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// The progress row, if there is one.
@@ -96,17 +98,8 @@ pub fn decide(facts: &Facts) -> Decision {
 }
 
 fn with_row(facts: &Facts, row: &Progress) -> Decision {
-    if row.cluster_id != facts.cluster_id {
-        return Decision::Stop(StopReason::OtherCluster {
-            recorded: row.cluster_id.clone(),
-            found: facts.cluster_id.clone(),
-        });
-    }
-    if row.group != facts.group {
-        return Decision::Stop(StopReason::OtherGroup {
-            recorded: row.group.clone(),
-            found: facts.group.clone(),
-        });
+    if let Some(reason) = row.whose().another_than(&facts.group, &facts.cluster_id) {
+        return Decision::Stop(reason);
     }
     if let Some(decision) = out_of_range(facts, row.next_offset, Position::Row) {
         return decision;

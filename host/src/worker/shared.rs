@@ -73,6 +73,8 @@ struct State {
     marked: HashSet<TopicPartition>,
     /// Some partition was stopped when the end began.
     ended_stopped: bool,
+    /// Some position of the consumer's is this host's to work on.
+    ours: bool,
 }
 
 /// The process that runs consumers, as others see it.
@@ -220,6 +222,17 @@ impl Shared {
             Some(reason) => state.stopped.insert(source.clone(), reason),
             None => state.stopped.remove(source),
         };
+    }
+
+    /// Whether some position of the consumer's is its group's on this cluster, so that its letters and its brake are this
+    /// host's to work on too.
+    pub fn is_ours(&self) -> bool {
+        self.state().ours
+    }
+
+    /// Notes that it is so, or not.
+    pub fn ours(&self, ours: bool) {
+        self.state().ours = ours;
     }
 
     /// The consumer ends: what is stopped now decides the exit code, whatever is given back after this.
