@@ -22,6 +22,7 @@ async fn the_fence_tells_a_landed_commit_from_another_owner() {
     end.last = Some(LastRecord {
         offset: 39,
         timestamp_ms: Some(5),
+        digest: Some([7; 16]),
         event_id: Some("a".into()),
     });
     let (transaction, _) = db.open(0, vec![]).await;
@@ -37,7 +38,9 @@ async fn the_fence_tells_a_landed_commit_from_another_owner() {
         .expect("taken")
         .expect("a row");
     assert_eq!((progress.next_offset, progress.committed), (40, Some(3)));
-    assert_eq!(progress.last.and_then(|l| l.event_id).as_deref(), Some("a"));
+    let last = progress.last.expect("a last record");
+    assert_eq!(last.event_id.as_deref(), Some("a"));
+    assert_eq!(last.digest, Some([7; 16]));
     let zombie = db
         .inbox
         .begin(&db.head(40, vec![hour("x", 0)]), true)

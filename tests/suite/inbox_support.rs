@@ -113,7 +113,7 @@ pub(crate) async fn take(
 ) -> Result<Option<Progress>, Failure> {
     let seen = seen(inbox, key).await;
     let taken = inbox
-        .take_token(key, (token, Uuid::from_u128(host)), &seen)
+        .take_token(key, (token, Uuid::from_u128(host)), &seen, "key")
         .await;
     Ok(taken?.map(|taken| taken.row))
 }

@@ -29,7 +29,7 @@ async fn a_token_that_is_handed_back_leaves_the_row_as_it_was() {
         let (seen, token) = (seen(&db.inbox, &key()).await, Uuid::new_v4());
         let taken = db
             .inbox
-            .take_token(&key(), (token, Uuid::from_u128(9)), &seen)
+            .take_token(&key(), (token, Uuid::from_u128(9)), &seen, "key")
             .await
             .expect("answered")
             .expect("taken");
@@ -63,7 +63,7 @@ async fn a_row_that_has_changed_hands_since_it_was_looked_at_is_not_taken() {
         db.run(change).await;
         let was = row(&db).await;
         let owner = (Uuid::new_v4(), Uuid::from_u128(2));
-        let taken = db.inbox.take_token(&key(), owner, &seen).await;
+        let taken = db.inbox.take_token(&key(), owner, &seen, "key").await;
         assert!(taken.expect("answered").is_none(), "{change}");
         assert_eq!(row(&db).await, was, "{change}");
     }
@@ -94,4 +94,18 @@ async fn a_partition_without_a_row_is_registered_beside_its_own_groups_alone() {
     let registered = db.inbox.register(("c", "t"), "g", "k", &rows).await;
     registered.expect("answered");
     assert_eq!(db.inbox.registered("c", "t").await, Ok(vec![0, 1]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_digest_that_a_host_without_digests_left_behind_says_nothing() {
+    let db = db(Wall::Grammar).await;
+    let last = async || match db.inbox.look(&key()).await.expect("a look") {
+        Standing::Row(row) => row.last.expect("a last record"),
+        other => panic!("{other:?}"),
+    };
+    db.run("UPDATE tidegate.progress SET last_offset = 4, digest_offset = 4, last_digest = decode(repeat('07', 16), 'hex')")
+        .await;
+    assert_eq!(last().await.digest, Some([7; 16]));
+    db.run("UPDATE tidegate.progress SET last_offset = 5").await;
+    assert_eq!(last().await.digest, None);
 }

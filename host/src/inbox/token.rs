@@ -19,7 +19,8 @@ macro_rules! said {
     () => {
         r#"p."group", p.cluster_id, p.next_offset, p.committed, p.last_offset, p.last_timestamp_ms, p.last_event_id,
            p.log_epoch, p.unclean_ends, p.marked_offset, cardinality(p.marked_deaths),
-           CASE WHEN p.failing_offset >= p.next_offset THEN p.failing_offset END, p.failing_attempts, p.failing_ms"#
+           CASE WHEN p.failing_offset >= p.next_offset THEN p.failing_offset END, p.failing_attempts, p.failing_ms,
+           CASE WHEN p.digest_offset = p.last_offset THEN p.last_digest END"#
     };
 }
 
@@ -46,7 +47,8 @@ UPDATE tidegate.progress AS p
        marked_deaths = CASE
            WHEN p.marked_offset < p.next_offset OR p.marked_offset IS NULL THEN '{}'
            WHEN p.marked_by <> $5 AND p.marked_by <> ALL (p.marked_deaths) THEN p.marked_deaths || p.marked_by
-           ELSE p.marked_deaths END
+           ELSE p.marked_deaths END,
+       id_rule = $9
   FROM (SELECT * FROM tidegate.progress AS s
          WHERE s.consumer_name = $1 AND s.topic = $2 AND s.partition = $3
            AND s."group" = $6 AND s.cluster_id = $7 AND s.log_epoch = $8 FOR UPDATE) AS was
@@ -55,16 +57,17 @@ RETURNING "#,
     said!(),
     ", jsonb_build_object('owner', was.owner, 'owner_host', was.owner_host, 'unclean_at', was.unclean_at,
            'unclean_ends', was.unclean_ends, 'marked_offset', was.marked_offset, 'marked_by', was.marked_by,
-           'marked_deaths', to_jsonb(was.marked_deaths), 'updated_at', was.updated_at)::text"
+           'marked_deaths', to_jsonb(was.marked_deaths), 'id_rule', was.id_rule,
+           'updated_at', was.updated_at)::text, was.id_rule"
 );
 
 const HAND_BACK: &str = "
 UPDATE tidegate.progress AS p
    SET owner = was.owner, owner_host = was.owner_host, unclean_at = was.unclean_at, unclean_ends = was.unclean_ends,
        marked_offset = was.marked_offset, marked_by = was.marked_by, marked_deaths = was.marked_deaths,
-       updated_at = was.updated_at
+       id_rule = was.id_rule, updated_at = was.updated_at
   FROM jsonb_to_record($5::text::jsonb) AS was (owner uuid, owner_host uuid, unclean_at bigint, unclean_ends int,
-           marked_offset bigint, marked_by uuid, marked_deaths uuid[], updated_at timestamptz)
+           marked_offset bigint, marked_by uuid, marked_deaths uuid[], id_rule text, updated_at timestamptz)
  WHERE p.consumer_name = $1 AND p.topic = $2 AND p.partition = $3 AND p.owner = $4
 RETURNING p.partition";
 
@@ -88,6 +91,8 @@ pub enum Standing {
 pub struct Token {
     /// The row as it then stands.
     pub row: Progress,
+    /// How the owner before read event ids, where it is known.
+    pub id_rule: Option<String>,
     /// What was there of owners and their ends before.
     was: String,
 }
@@ -99,7 +104,7 @@ impl Inbox {
         let rows = self
             .read(LOOK, &[&key.consumer, &topic, &partition])
             .await?;
-        Ok(match rows.first().map(|row| (progress(row), row.get(14))) {
+        Ok(match rows.first().map(|row| (progress(row), row.get(15))) {
             Some((row, true)) => Standing::Row(row),
             Some((row, false)) => Standing::Sibling(row.whose()),
             None => Standing::Nothing,
@@ -118,18 +123,19 @@ impl Inbox {
         Ok(rows.first().is_some_and(|row| row.get(0)))
     }
 
-    /// Takes the token for the process `host`, where the row still says what was `seen`; none where it does not. Waits
-    /// for the row's lock up to `lock_timeout`, then fails with SQLSTATE 55P03: the old owner is still at its last
+    /// Takes the token for the process `host`, which reads event ids by `id_rule`, where the row still says what was
+    /// `seen`; none where it does not. Waits for the row's lock up to `lock_timeout`, then fails with SQLSTATE 55P03: the old owner is still at its last
     /// batch, ask again.
     pub async fn take_token(
         &self,
         key: &ProgressKey,
         (owner, host): (Uuid, Uuid),
         seen: &Seen,
+        id_rule: &str,
     ) -> Result<Option<Token>, Failure> {
         let (owner, host) = (Param::uuid(owner), Param::uuid(host));
         let (topic, whose, epoch) = (key.source.topic.as_ref(), seen.whose(), seen.log_epoch());
-        let params: [SqlParam<'_>; 8] = [
+        let params: [SqlParam<'_>; 9] = [
             &key.consumer,
             &topic,
             &key.source.partition,
@@ -138,11 +144,13 @@ impl Inbox {
             &whose.group,
             &whose.cluster_id,
             &epoch,
+            &id_rule,
         ];
         let rows = Self::write(&self.batches, TAKE, &params).await?;
         Ok(rows.first().map(|row| Token {
             row: progress(row),
-            was: row.get(14),
+            was: row.get(15),
+            id_rule: row.get(16),
         }))
     }
 
@@ -171,6 +179,9 @@ fn progress(row: &Row) -> Progress {
     let last = row.get::<_, Option<i64>>(4).map(|offset| LastRecord {
         offset,
         timestamp_ms: row.get(5),
+        digest: row
+            .get::<_, Option<&[u8]>>(14)
+            .and_then(|digest| digest.try_into().ok()),
         event_id: row.get(6),
     });
     Progress {

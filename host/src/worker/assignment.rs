@@ -77,7 +77,8 @@ pub async fn take(
         .into();
     let looked = look(shared, kafka, source, &cluster_id).await?;
     let (key, owner) = (shared.key(source), (token, shared.host.id));
-    let taken = shared.inbox.take_token(&key, owner, &looked.seen).await;
+    let (seen, rule) = (&looked.seen, shared.id_rule());
+    let taken = shared.inbox.take_token(&key, owner, seen, &rule).await;
     let Some(taken) = taken.map_err(refused)? else {
         return Err(NotPlaced::NotNow(
             "its row was changed while it was looked at".to_owned(),
@@ -86,7 +87,10 @@ pub async fn take(
     faults::at(Point::TokenTaken, taken.row.next_offset);
     let names = (source, token, cluster_id);
     match settle(shared, kafka, names, (&taken, looked)).await {
-        Ok(placed) => Ok(placed),
+        Ok(placed) => {
+            tell_rule(shared, taken.id_rule.as_deref(), &rule);
+            Ok(placed)
+        }
         Err(not_placed) => {
             hand_back(shared, source, token, &taken).await;
             Err(not_placed)
@@ -125,6 +129,15 @@ async fn settle(
     let mut placed = place(shared, source, resume, position).await?;
     placed.at_end = placed.position.next >= facts.high;
     Ok(placed)
+}
+
+/// The rule takes effect here. Said once, whatever the number of partitions.
+fn tell_rule(shared: &Shared, before: Option<&str>, now: &str) {
+    if let Some(before) = before.filter(|before| *before != now)
+        && shared.is_first_to_tell_rule()
+    {
+        tracing::warn!(consumer = %shared.name, "event ids are read by another rule than before: `{before}` then, `{now}` from here on; ids of before and after do not match, so an event that was handled before and comes again is handled again");
+    }
 }
 
 /// Whoever had the token has it again, and nobody has died. Where this fails the next owner takes it.

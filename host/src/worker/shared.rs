@@ -75,6 +75,8 @@ struct State {
     ended_stopped: bool,
     /// Some position of the consumer's is this host's to work on.
     ours: bool,
+    /// That the rule for event ids has changed was told.
+    rule_told: bool,
 }
 
 /// The process that runs consumers, as others see it.
@@ -166,6 +168,16 @@ impl Shared {
     /// Whether nothing can run before another module is activated. Where there are tenants each is barred by itself.
     pub fn is_barred(&self) -> bool {
         self.config.tenants.is_none() && self.own.is_quarantined(&self.own.module())
+    }
+
+    /// How event ids are read, in a line.
+    pub fn id_rule(&self) -> String {
+        self.config.dedup.id_rule(self.config.tenants.is_some())
+    }
+
+    /// Whether nobody has told yet that this has changed; asked once, it has been.
+    pub fn is_first_to_tell_rule(&self) -> bool {
+        !std::mem::replace(&mut self.state().rule_told, true)
     }
 
     /// The name of a partition's progress row.
