@@ -8,15 +8,13 @@ use tidegate_core::crash::{Ends, Marked};
 use tidegate_core::progress::{Failing, Progress};
 use uuid::Uuid;
 
-use super::inbox_support::{db, finish, key};
+use super::inbox_support::{db, finish, key, take};
 
 const FIRST: u128 = 1;
 const SECOND: u128 = 2;
 
 async fn taken(inbox: &Inbox, token: Uuid, host: u128) -> Progress {
-    let progress = inbox
-        .take_token(&key(), (token, Uuid::from_u128(host)))
-        .await;
+    let progress = take(inbox, &key(), token, host).await;
     progress.expect("a token").expect("a row")
 }
 

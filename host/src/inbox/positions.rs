@@ -21,7 +21,7 @@ SELECT $1, $2, w.partition, $3, $4, 1, w.next_offset, w.committed
 ON CONFLICT (consumer_name, topic, partition) DO UPDATE
    SET "group" = excluded."group", cluster_id = excluded.cluster_id, owner = NULL,
        next_offset = excluded.next_offset, committed = excluded.committed, last_offset = NULL,
-       last_timestamp_ms = NULL, last_event_id = NULL, log_epoch = p.log_epoch + 1,
+       last_timestamp_ms = NULL, last_event_id = NULL, digest_offset = NULL, last_digest = NULL, log_epoch = p.log_epoch + 1,
        owner_host = NULL, unclean_at = NULL, unclean_ends = 0,
        marked_offset = NULL, marked_by = NULL, marked_deaths = '{}',
        failing_offset = NULL, failing_attempts = NULL, failing_ms = NULL, failing_since = NULL,

@@ -16,6 +16,12 @@ pub struct Place {
     next: AtomicI64,
     acknowledged: AtomicI64,
     end: AtomicI64,
+    /// The end, where it was seen to be before N.
+    cut: AtomicI64,
+}
+
+fn known(value: &AtomicI64) -> Option<i64> {
+    Some(value.load(Relaxed)).filter(|value| *value != NONE)
 }
 
 impl Default for Place {
@@ -25,6 +31,7 @@ impl Default for Place {
             next: none(),
             acknowledged: none(),
             end: none(),
+            cut: none(),
         }
     }
 }
@@ -42,14 +49,25 @@ impl Place {
         self.at(NONE, None);
     }
 
-    /// Where the log ends.
-    pub fn ends(&self, end: i64) {
+    /// N, where it is known.
+    pub fn next(&self) -> Option<i64> {
+        known(&self.next)
+    }
+
+    /// Where the log ends, asked for when N was `next`. A log that ends before it has been cut.
+    pub fn ends(&self, end: i64, next: Option<i64>) {
         self.end.store(end, Relaxed);
+        let cut = next.is_some_and(|next| end < next);
+        self.cut.store(if cut { end } else { NONE }, Relaxed);
+    }
+
+    /// Where the log ends, if it was seen to end before N.
+    pub fn cut_at(&self) -> Option<i64> {
+        known(&self.cut).filter(|end| self.next().is_some_and(|next| *end < next))
     }
 
     /// How far N and C are behind the end, where they are known.
     pub fn lag(&self) -> (Option<i64>, Option<i64>) {
-        let known = |value: &AtomicI64| Some(value.load(Relaxed)).filter(|value| *value != NONE);
         let end = known(&self.end);
         // The end is asked for now and then: N may be beyond it.
         let behind = |value| Some((end? - known(value)?).max(0));
@@ -129,12 +147,30 @@ mod tests {
         assert_eq!(place.lag(), (None, None));
         place.at(5, None);
         assert_eq!(place.lag(), (None, None));
-        place.ends(9);
+        place.ends(9, place.next());
         assert_eq!(place.lag(), (Some(4), None));
         place.at(12, Some(7));
         assert_eq!(place.lag(), (Some(0), Some(2)));
         place.forget();
         assert_eq!(place.lag(), (None, None));
+    }
+
+    #[test]
+    fn a_log_that_ends_before_n_was_when_it_was_asked_for_is_cut() {
+        let place = Place::default();
+        place.at(5, None);
+        // N went on while the end was on its way.
+        let asked = place.next();
+        place.at(9, None);
+        place.ends(7, asked);
+        assert_eq!(place.cut_at(), None);
+        place.ends(7, place.next());
+        assert_eq!(place.cut_at(), Some(7));
+        place.at(7, None);
+        assert_eq!(place.cut_at(), None, "the position was put elsewhere");
+        place.at(9, None);
+        place.ends(12, place.next());
+        assert_eq!(place.cut_at(), None);
     }
 
     #[test]

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use tidegate_core::control::{Control, State};
 use tidegate_core::failure::Failure;
+use tokio::sync::OnceCell;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::worker::shared::Shared;
+use crate::worker::standing::is_ours;
 
 /// How often the host says that it is there.
 const BEAT: Duration = Duration::from_secs(2);
@@ -22,11 +24,14 @@ pub async fn keep(shared: Arc<Shared>, stop: CancellationToken) {
     let mut modules = shared.own.modules();
     // Starting with another module than the one that tripped the brake is activating it.
     let mut activated = true;
+    let cluster = OnceCell::new();
     loop {
-        match look(&shared, activated).await {
+        match look(&shared, &cluster, activated).await {
             Ok(control) => {
-                // Another host may still run what tripped it: the brake is asked about again.
-                activated &= control.lifted_by(&shared.own.module().digest());
+                // A host whose positions are another's activates nothing, and while another host still runs what
+                // tripped a brake, that is asked about again.
+                let lifts = control.lifted_by(&shared.own.module().digest());
+                activated &= !shared.is_ours() || lifts;
                 take_in(&shared, control);
             }
             Err(error) => {
@@ -50,7 +55,15 @@ pub async fn keep(shared: Arc<Shared>, stop: CancellationToken) {
     let _late = timeout(LEAVE, shared.inbox.leave(&shared.name, shared.host.id)).await;
 }
 
-async fn look(shared: &Shared, activated: bool) -> Result<Control, Failure> {
+async fn look(
+    shared: &Shared,
+    cluster: &OnceCell<String>,
+    activated: bool,
+) -> Result<Control, Failure> {
+    shared.ours(is_ours(shared, cluster).await?);
+    if !shared.is_ours() {
+        return shared.inbox.control(&shared.name).await;
+    }
     let (host, digest) = (&shared.host, shared.own.module().digest());
     let inbox = &shared.inbox;
     inbox

@@ -1,4 +1,5 @@
-//! Where assigned partitions end, asked for now and then: lag costs the record path nothing.
+//! Where assigned partitions end, asked for now and then: lag costs the record path nothing, and a log that was cut
+//! below its position shows.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,12 +35,14 @@ async fn watch(shared: &Shared) {
 /// An end that cannot be had stays as it was: a broker that is away adds nothing to its log either.
 async fn ask(shared: &Shared) {
     let places = shared.meters.places();
+    let nexts: Vec<_> = places.iter().map(|(_, place)| place.next()).collect();
     let asked = places.iter().map(|(source, _)| source.clone()).collect();
     match shared.kafka.ends(asked).await {
         Ok(ends) => {
             for (source, end) in ends {
-                if let Some((_, place)) = places.iter().find(|(s, _)| *s == source) {
-                    place.ends(end);
+                let of = places.iter().zip(&nexts).find(|((s, _), _)| *s == source);
+                if let Some(((_, place), next)) = of {
+                    place.ends(end, *next);
                 }
             }
         }

@@ -293,6 +293,12 @@ impl Partition {
             Some(end) => return Some(End::Again(end.to_string())),
             None => {}
         }
+        if let Some(end) = self.place.cut_at() {
+            let next = self.at.next;
+            return Some(End::Again(format!(
+                "the log ends at {end}, before the next offset {next}"
+            )));
+        }
         tokio::select! {
             () = self.queue.wait() => {}
             _ = self.may_begin.changed() => {}

@@ -71,11 +71,12 @@ impl Pending {
         self.record.offset
     }
 
-    /// What the progress row keeps of the record, so that the log is known again by it.
+    /// What the progress row keeps of the record, so that the log is known again by it. Reads all of it: once a batch.
     pub fn last_record(&self) -> LastRecord {
         LastRecord {
             offset: self.offset(),
             timestamp_ms: self.record.timestamp.millis(),
+            digest: Some(self.record.digest()),
             event_id: self.known_id(),
         }
     }

@@ -78,7 +78,7 @@ impl Replayer {
     async fn round(&mut self) -> Result<bool, Failure> {
         let (shared, host) = (Arc::clone(&self.shared), self.shared.host.id);
         let inbox = &shared.inbox;
-        if !inbox.has_replay(&shared.name).await? {
+        if !shared.is_ours() || !inbox.has_replay(&shared.name).await? {
             return Ok(false);
         }
         if !shared.runs() {

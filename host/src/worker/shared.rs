@@ -73,6 +73,10 @@ struct State {
     marked: HashSet<TopicPartition>,
     /// Some partition was stopped when the end began.
     ended_stopped: bool,
+    /// Some position of the consumer's is this host's to work on.
+    ours: bool,
+    /// That the rule for event ids has changed was told.
+    rule_told: bool,
 }
 
 /// The process that runs consumers, as others see it.
@@ -166,6 +170,16 @@ impl Shared {
         self.config.tenants.is_none() && self.own.is_quarantined(&self.own.module())
     }
 
+    /// How event ids are read, in a line.
+    pub fn id_rule(&self) -> String {
+        self.config.dedup.id_rule(self.config.tenants.is_some())
+    }
+
+    /// Whether nobody has told yet that this has changed; asked once, it has been.
+    pub fn is_first_to_tell_rule(&self) -> bool {
+        !std::mem::replace(&mut self.state().rule_told, true)
+    }
+
     /// The name of a partition's progress row.
     pub fn key(&self, source: &TopicPartition) -> ProgressKey {
         ProgressKey {
@@ -220,6 +234,17 @@ impl Shared {
             Some(reason) => state.stopped.insert(source.clone(), reason),
             None => state.stopped.remove(source),
         };
+    }
+
+    /// Whether some position of the consumer's is its group's on this cluster, so that its letters and its brake are this
+    /// host's to work on too.
+    pub fn is_ours(&self) -> bool {
+        self.state().ours
+    }
+
+    /// Notes that it is so, or not.
+    pub fn ours(&self, ours: bool) {
+        self.state().ours = ours;
     }
 
     /// The consumer ends: what is stopped now decides the exit code, whatever is given back after this.

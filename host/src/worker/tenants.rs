@@ -320,7 +320,8 @@ impl Keeper {
 
     async fn lift(&self, name: &TenantName, digest: &Digest) -> Result<(), Failure> {
         let shared = &self.shared;
-        if shared.inbox.lift_tenant(&shared.name, name, digest).await? {
+        // A host whose positions are another's activates nothing.
+        if shared.is_ours() && shared.inbox.lift_tenant(&shared.name, name, digest).await? {
             tracing::info!(consumer = %shared.name, tenant = %name, module = %hex::encode(digest), "another module of the tenant is active: its brake is lifted");
             shared.look_at_tenants.notify_one();
         }
