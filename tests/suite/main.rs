@@ -87,6 +87,7 @@ mod scene;
 mod shutdown;
 mod soak;
 mod statements;
+mod stderr;
 mod stop_points;
 mod stops;
 mod swap;

@@ -3,6 +3,7 @@
 use std::io::{ErrorKind, Write};
 
 use super::CliError;
+use crate::telemetry;
 
 /// Writes `text` and a newline to stdout.
 pub(super) fn print(text: &str) -> Result<(), CliError> {
@@ -21,5 +22,5 @@ pub(super) fn complain(error: &CliError) {
         CliError::Config(errors) => errors.to_string(),
         other => format!("tidegate: {other}"),
     };
-    writeln!(std::io::stderr(), "{text}").unwrap_or_default();
+    telemetry::say(&text);
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use super::{gauges, health};
 use crate::inbox::Inbox;
 use crate::meters::{Registry, Snapshot, names};
+use crate::telemetry;
 use crate::worker::shared::Shared;
 use crate::worker::survey::Survey;
 
@@ -48,6 +49,8 @@ impl View {
         let ready = f64::from(u8::from(self.not_ready().is_empty()));
         snapshot.set(&names::READY, &[], ready);
         snapshot.set(&names::BUILD_INFO, &[env!("CARGO_PKG_VERSION")], 1.0);
+        let lost = self.registry.counter(&names::LOG_LINES_LOST, &[]);
+        lost.absolute(telemetry::lost_lines());
         if let Some(host) = self.host.get() {
             gauges::collect(host, &snapshot);
         }

@@ -163,6 +163,8 @@ metrics! {
         "The most database connections, by pool", "";
     MODULE_INFO: Kind::Gauge, "tidegate_module_info", ["consumer", "digest", "name"],
         "1, for the handler module that runs", "";
+    LOG_LINES_LOST: Kind::Counter, "tidegate_log_lines_lost_total", [],
+        "Lines of the log that were dropped: nobody read stderr, or it could not be written", "";
     READY: Kind::Gauge, "tidegate_ready", [],
         "1 if /readyz answers that this host is ready, else 0", "";
     BUILD_INFO: Kind::Gauge, "tidegate_build_info", ["version"],
