@@ -3,9 +3,9 @@
 mod gauges;
 mod health;
 mod listener;
+mod seats;
 mod view;
 
-use std::future::IntoFuture;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -16,7 +16,6 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio_util::sync::CancellationToken;
 
-use listener::Bounded;
 pub use view::{Live, View};
 
 /// The text format's type, by version.
@@ -25,7 +24,7 @@ const JSON: &str = "application/json";
 
 /// A server that listens and serves nothing yet.
 pub struct Server {
-    listener: Bounded,
+    listener: tokio::net::TcpListener,
     address: SocketAddr,
 }
 
@@ -44,20 +43,13 @@ impl Server {
         let listener = tokio::net::TcpListener::bind(address).await;
         let listener = listener.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
-        Ok(Self {
-            listener: Bounded::new(listener),
-            address,
-        })
+        Ok(Self { listener, address })
     }
 
-    /// Serves until `stop`; then requests under way are answered, which is bounded by a connection's time.
+    /// Serves until `stop`; then requests under way are answered, for a second at most.
     pub async fn serve(self, view: Arc<View>, stop: CancellationToken) {
         tracing::info!(address = %self.address, "metrics and health are served over HTTP");
-        let served = axum::serve(self.listener, router(view))
-            .with_graceful_shutdown(async move { stop.cancelled().await });
-        if let Err(error) = served.into_future().await {
-            tracing::error!(%error, "metrics and health are no longer served");
-        }
+        listener::serve(self.listener, router(view), stop).await;
     }
 }
 
