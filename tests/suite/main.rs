@@ -74,6 +74,7 @@ mod private;
 mod proxy_modes;
 mod prune;
 mod reader;
+mod readiness;
 mod readme;
 mod rebalance;
 mod registration;
