@@ -5,6 +5,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use tidegate_core::text::for_terminal;
 
 use super::CliError;
+use crate::telemetry;
 
 /// Writes `text` and a newline to stdout. A terminal is shown no character that could drive it or show one text as another;
 /// whatever else reads gets the text as it is.
@@ -28,5 +29,5 @@ pub(super) fn complain(error: &CliError) {
         CliError::Config(errors) => errors.to_string(),
         other => format!("tidegate: {other}"),
     };
-    writeln!(std::io::stderr(), "{}", for_terminal(&text)).unwrap_or_default();
+    telemetry::say(&for_terminal(&text));
 }

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
+use tidegate_core::readiness::Stillness;
 use tidegate_core::record::TopicPartition;
 use tokio::sync::Notify;
 
@@ -18,6 +20,9 @@ pub struct Place {
     end: AtomicI64,
     /// The end, where it was seen to be before N.
     cut: AtomicI64,
+    /// When the partition was assigned here.
+    entered: Instant,
+    stillness: Mutex<Stillness>,
 }
 
 fn known(value: &AtomicI64) -> Option<i64> {
@@ -32,6 +37,8 @@ impl Default for Place {
             acknowledged: none(),
             end: none(),
             cut: none(),
+            entered: Instant::now(),
+            stillness: Mutex::default(),
         }
     }
 }
@@ -47,6 +54,35 @@ impl Place {
     /// Somebody else has the position: what is known of it here says nothing any more.
     pub fn forget(&self) {
         self.at(NONE, None);
+        self.holds(false);
+    }
+
+    /// Whether there are records to handle at N.
+    pub fn holds(&self, records: bool) {
+        let (next, now) = (self.next.load(Relaxed), self.age());
+        self.stillness().seen(next, records, now);
+    }
+
+    /// For how long there have been records to handle without a batch being committed.
+    pub fn still(&self) -> Option<Duration> {
+        let now = self.age();
+        self.stillness().time(now)
+    }
+
+    /// Whether the position is had.
+    pub fn is_placed(&self) -> bool {
+        self.next.load(Relaxed) != NONE
+    }
+
+    /// How long ago the partition was assigned here.
+    pub fn age(&self) -> Duration {
+        self.entered.elapsed()
+    }
+
+    fn stillness(&self) -> MutexGuard<'_, Stillness> {
+        self.stillness
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// N, where it is known.

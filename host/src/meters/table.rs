@@ -163,8 +163,12 @@ metrics! {
         "The most database connections, by pool", "";
     MODULE_INFO: Kind::Gauge, "tidegate_module_info", ["consumer", "digest", "name"],
         "1, for the handler module that runs", "";
+    LOG_LINES_LOST: Kind::Counter, "tidegate_log_lines_lost_total", [],
+        "Lines of the log that were dropped: nobody read stderr, or it could not be written", "";
     READY: Kind::Gauge, "tidegate_ready", [],
         "1 if /readyz answers that this host is ready, else 0", "";
+    PROBLEMS: Kind::Gauge, "tidegate_readiness_problems", ["problem"],
+        "Problems that keep this host from being ready, by kind: the table of kinds", "";
     BUILD_INFO: Kind::Gauge, "tidegate_build_info", ["version"],
         "1, for the version that runs", "";
 }

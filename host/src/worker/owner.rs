@@ -48,15 +48,16 @@ pub enum Hold {
     Lost,
 }
 
-/// Owns `source` from its assignment until `hold` ends.
+/// Owns `source` from its assignment until `hold` ends. `stay` shows it from the moment of its assignment.
 pub async fn own(
     shared: Arc<Shared>,
     kafka: Arc<KafkaConfig>,
     source: TopicPartition,
     hold: watch::Receiver<Hold>,
+    stay: Stay,
 ) {
     let owner = Owner {
-        stay: shared.meters.enter(&source),
+        stay,
         shared,
         kafka,
         source,
@@ -234,6 +235,7 @@ impl Owner {
             }
             Err(NotPlaced::NotNow(reason)) => {
                 self.pause = UNREADY;
+                self.shared.waits(&self.source, Some(reason.clone()));
                 self.say(
                     "the position cannot be taken now; it is tried again",
                     &reason,
@@ -252,6 +254,7 @@ impl Owner {
         match started {
             Ok(partition) => {
                 let at = partition.next();
+                self.shared.waits(&self.source, None);
                 self.doing = Doing::Consuming(consume(partition).boxed());
                 Event::Placed { at }
             }
@@ -291,6 +294,7 @@ impl Owner {
             }
             End::Again(reason) => {
                 tracing::warn!(%consumer, partition = %source, reason, "the position is taken anew");
+                self.stay.place.forget();
                 self.pause = UNREADY;
                 Event::Fenced
             }

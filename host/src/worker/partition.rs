@@ -136,10 +136,12 @@ impl Partition {
 
     async fn step(&mut self) -> Option<End> {
         self.refill();
+        self.place.holds(!self.pending.is_empty());
         if self.pending.is_empty() {
             return self.idle().await;
         }
         if !self.shared.runs() {
+            self.place.holds(false);
             // A command may have set the position: Kafka is told of it, and the row that it was.
             self.offsets.want(self.at.next);
             self.held().await;

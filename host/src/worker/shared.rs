@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tidegate_core::control::{self, Control};
 use tidegate_core::progress::ProgressKey;
+use tidegate_core::readiness;
 use tidegate_core::record::TopicPartition;
 use tokio::sync::{Notify, Semaphore, watch};
 use uuid::Uuid;
@@ -17,6 +18,7 @@ use crate::kafka::Consumer;
 use crate::meters::Meters;
 use crate::worker::alone::Stage;
 use crate::worker::lanes::Lanes;
+use crate::worker::registration::Registration;
 use crate::worker::roster::Roster;
 use crate::worker::tenant::{Modules, Tenant};
 
@@ -42,6 +44,10 @@ pub struct Shared {
     pub own: Arc<Tenant>,
     /// How long the guests of one batch may run together, before the batch is made smaller.
     pub batch_time: Duration,
+    /// For how long a sound partition may have records without a committed batch.
+    pub patience: Duration,
+    /// Where its topics end, where that counts: written down before the group is joined.
+    pub registration: Registration,
     /// Held while a topic's partitions are registered.
     pub registering: tokio::sync::Mutex<()>,
     /// Bounds the looks into logs that are under way.
@@ -69,6 +75,8 @@ pub struct Shared {
 struct State {
     tokens: HashMap<TopicPartition, Uuid>,
     stopped: HashMap<TopicPartition, String>,
+    /// Why positions cannot be had now.
+    waiting: HashMap<TopicPartition, String>,
     /// Partitions in which a record's mark stands, or may stand.
     marked: HashSet<TopicPartition>,
     /// Some partition was stopped when the end began.
@@ -115,6 +123,8 @@ pub struct Parts {
     pub batch_time: Duration,
     /// What it measures.
     pub meters: Arc<Meters>,
+    /// Where its topics end, where that counts.
+    pub registration: Registration,
     /// This process.
     pub host: Host,
     /// Shared by all consumers: who runs beside whom.
@@ -127,6 +137,9 @@ impl Shared {
         let name: Arc<str> = parts.config.name.as_str().into();
         let judge = parts.inbox.judge(&parts.config.guest.sql);
         let own = Tenant::own(&parts.config, parts.modules, judge);
+        let walls = parts.config.guests().map(|guest| guest.limits.wall);
+        let (wall, retry) = (walls.max().unwrap_or_default(), parts.config.retry.max);
+        let patience = readiness::patience(parts.batch_time, wall, retry);
         Self {
             lanes: Lanes::new(name.clone()),
             name,
@@ -136,6 +149,8 @@ impl Shared {
             inbox: parts.inbox,
             engine: parts.engine,
             batch_time: parts.batch_time,
+            patience,
+            registration: parts.registration,
             registering: tokio::sync::Mutex::new(()),
             looking: Semaphore::new(LOOKS),
             meters: parts.meters,
@@ -198,6 +213,7 @@ impl Shared {
         let mut state = self.state();
         state.tokens.remove(source);
         state.stopped.remove(source);
+        state.waiting.remove(source);
     }
 
     /// The tokens of the partitions owned now.
@@ -245,6 +261,20 @@ impl Shared {
     /// Notes that it is so, or not.
     pub fn ours(&self, ours: bool) {
         self.state().ours = ours;
+    }
+
+    /// The position of `source` cannot be had now, for this reason; or it is had.
+    pub fn waits(&self, source: &TopicPartition, reason: Option<String>) {
+        let mut state = self.state();
+        match reason {
+            Some(reason) => state.waiting.insert(source.clone(), reason),
+            None => state.waiting.remove(source),
+        };
+    }
+
+    /// Why the position of `source` could not be had when it was last tried.
+    pub fn waits_for(&self, source: &TopicPartition) -> Option<String> {
+        self.state().waiting.get(source).cloned()
     }
 
     /// The consumer ends: what is stopped now decides the exit code, whatever is given back after this.
