@@ -4,6 +4,7 @@
 //! assignment, dead letters, look-ups and pruning are single statements. Nothing here decides: what the
 //! answers mean is `tidegate_core`'s business.
 
+mod alive;
 mod assignment;
 mod catalogue;
 mod connection;
@@ -46,7 +47,8 @@ use gate::Gate;
 use pool::Pool;
 use settings::Settings;
 
-pub use control::{ALIVE, ConsumerRow, HostRow};
+pub use alive::ALIVE;
+pub use control::{ConsumerRow, HostRow};
 pub use error::InboxError;
 pub use harden::Measure;
 pub use letters::{KeepRule, LetterFilter, LetterStatus, StoredLetter};

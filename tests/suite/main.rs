@@ -9,6 +9,7 @@
 mod brake;
 mod cli;
 mod cli_check;
+mod clock;
 mod compaction;
 mod contention;
 mod contract;

@@ -8,11 +8,9 @@ use tidegate_core::text::bounded;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
+use super::alive::{alive, within};
 use super::value::param::Param;
 use super::{Inbox, SqlParam};
-
-/// A host that has not been seen for so long counts as gone.
-pub const ALIVE: Duration = Duration::from_secs(10);
 
 /// The most bytes of a reason.
 const REASON_BYTES: usize = 1024;
@@ -32,11 +30,15 @@ RETURNING 1";
 const LEAVE: &str = "
 DELETE FROM tidegate.hosts WHERE consumer_name = $1 AND (host = $2 OR seen_at < now() - interval '1 day') RETURNING 1";
 
-const HOSTS: &str = "
+const HOSTS: &str = concat!(
+    "
 SELECT consumer_name, label, encode(module_digest, 'hex'), started_at::text, seen_at::text
   FROM tidegate.hosts
- WHERE ($1::text IS NULL OR consumer_name = $1) AND seen_at > now() - $2::bigint * interval '1 millisecond'
- ORDER BY consumer_name, label";
+ WHERE ($1::text IS NULL OR consumer_name = $1) AND ",
+    alive!("seen_at", "$2"),
+    "
+ ORDER BY consumer_name, label"
+);
 
 const PAUSE: &str = "
 INSERT INTO tidegate.consumers AS c (consumer_name, state, reason) VALUES ($1, 'paused', $2)
@@ -131,10 +133,9 @@ impl Inbox {
             .map(drop)
     }
 
-    /// The hosts seen within [`ALIVE`], of one consumer or of all. One that was killed is listed until then.
+    /// The hosts seen within [`ALIVE`](super::ALIVE), of one consumer or of all. One that was killed is listed until then.
     pub async fn live_hosts(&self, consumer: Option<&str>) -> Result<Vec<HostRow>, Failure> {
-        let alive = i64::try_from(ALIVE.as_millis()).unwrap_or(i64::MAX);
-        let rows = self.read(HOSTS, &[&consumer, &alive]).await?;
+        let rows = self.read(HOSTS, &[&consumer, &within()]).await?;
         Ok(rows.iter().map(host_row).collect())
     }
 
