@@ -6,6 +6,7 @@
 
 mod alive;
 mod assignment;
+pub mod baseline;
 mod catalogue;
 mod connection;
 mod control;
@@ -22,6 +23,7 @@ mod pinned;
 mod pool;
 mod positions;
 mod preflight;
+mod prove;
 mod prune;
 mod refused;
 mod replays;
@@ -33,6 +35,7 @@ mod survey;
 mod tenants;
 mod tls;
 mod transaction;
+mod unfit;
 mod value;
 mod wire;
 
@@ -65,6 +68,7 @@ pub use transaction::{
     BatchHead, Begun, Finish, Guest, ModulesOf, ReplayBegun, ReplayEnd, ReplayHead, ReplayResult,
     ResultLimits, Transaction,
 };
+pub use unfit::Unfit;
 
 /// Connections for what is not a batch: the relay, pruning and look-ups, so that none of them ever waits behind
 /// the batches, or the batches behind them.
@@ -116,6 +120,18 @@ impl Inbox {
     /// Runs one statement on a read-only service connection.
     async fn read(&self, sql: &'static str, params: &[SqlParam<'_>]) -> Result<Vec<Row>, Failure> {
         let mut held = self.service.get(false).await?;
+        let rows = held.query(sql, params).await?;
+        held.release();
+        Ok(rows)
+    }
+
+    /// The same for commands and for what happens before anything is handled, where it matters why there is no connection.
+    async fn ask(
+        &self,
+        sql: &'static str,
+        params: &[SqlParam<'_>],
+    ) -> Result<Vec<Row>, InboxError> {
+        let mut held = self.service.take(false).await?;
         let rows = held.query(sql, params).await?;
         held.release();
         Ok(rows)
