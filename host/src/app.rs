@@ -49,6 +49,9 @@ pub enum AppError {
     /// Something was wrong before the first record: the configuration, the schema or a module.
     #[error("{0}")]
     Setup(String),
+    /// The database, or how it is set up.
+    #[error(transparent)]
+    Inbox(#[from] InboxError),
     /// The run failed.
     #[error("{0}")]
     Failed(String),
@@ -79,7 +82,7 @@ pub async fn run_until(
     let mut tasks = JoinSet::new();
     // First of all: who watches is told from the start what the host waits for.
     let watched = Watched::start(&config, &mut tasks, &stop).await?;
-    let inbox = Inbox::new(&config.postgres, options.wall).map_err(setup)?;
+    let inbox = Inbox::new(&config.postgres, options.wall)?;
     schema(&inbox, options.migrate, &stop).await?;
     let kafka = Arc::new(config.kafka.clone());
     let registrations = register(&config, (&kafka, &inbox), &mut tasks, &stop).await;
@@ -135,23 +138,23 @@ pub async fn run_until(
 
 /// Waits for a database that cannot be reached, as for any infrastructure.
 async fn schema(inbox: &Inbox, migrate: bool, stop: &CancellationToken) -> Result<(), AppError> {
+    let stopped = || AppError::Failed("stopped before the database answered".to_owned());
     let mut said = false;
     loop {
-        let checked = if migrate {
-            inbox.migrate().await.map(drop)
-        } else {
-            inbox.check_schema().await
+        let prepared = tokio::select! {
+            () = stop.cancelled() => return Err(stopped()),
+            prepared = Box::pin(prepare(inbox, migrate)) => prepared,
         };
-        match checked {
+        match prepared {
             Err(error) if is_infrastructure(&error) => {
                 if !std::mem::replace(&mut said, true) {
                     tracing::warn!(%error, "waiting for the database");
                 }
             }
-            other => return other.map_err(setup),
+            other => return Ok(other?),
         }
         tokio::select! {
-            () = stop.cancelled() => return Err(AppError::Failed("stopped before the database answered".to_owned())),
+            () = stop.cancelled() => return Err(stopped()),
             () = tokio::time::sleep(Duration::from_millis(500)) => {}
         }
     }
@@ -182,6 +185,15 @@ async fn register(
         _ = join_all(registrations.iter().cloned().map(Registration::done_soon)) => {}
     }
     registrations
+}
+
+/// The schema is this binary's, and what the host relies on in it works.
+async fn prepare(inbox: &Inbox, migrate: bool) -> Result<(), InboxError> {
+    if migrate {
+        inbox.migrate().await?;
+    }
+    inbox.check_schema().await?;
+    inbox.prove().await
 }
 
 fn start(

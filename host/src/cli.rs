@@ -4,6 +4,7 @@ mod check;
 mod config_show;
 mod consumers;
 mod error;
+pub mod exit;
 mod guests;
 mod harden;
 mod inbox;
@@ -42,7 +43,7 @@ struct Cli {
     command: Command,
 }
 
-const AFTER_HELP: &str = "Exit codes: 0 fine, 1 failed, 2 usage or configuration, 3 stopped by a stop verdict.
+const AFTER_HELP: &str = "Exit codes: 0 fine, 1 failed, 2 usage, configuration or how the database is set up, 3 stopped by a stop verdict.
 Environment: TIDEGATE__SECTION__KEY overrides the file outside its consumers, TIDEGATE_LOG filters the log.";
 
 #[derive(Debug, Subcommand)]

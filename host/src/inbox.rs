@@ -4,7 +4,9 @@
 //! assignment, dead letters, look-ups and pruning are single statements. Nothing here decides: what the
 //! answers mean is `tidegate_core`'s business.
 
+mod alive;
 mod assignment;
+pub mod baseline;
 mod catalogue;
 mod connection;
 mod control;
@@ -21,6 +23,7 @@ mod pinned;
 mod pool;
 mod positions;
 mod preflight;
+mod prove;
 mod prune;
 mod refused;
 mod replays;
@@ -33,6 +36,7 @@ mod tenants;
 mod tls;
 mod token;
 mod transaction;
+mod unfit;
 mod value;
 mod wire;
 
@@ -47,7 +51,8 @@ use gate::Gate;
 use pool::Pool;
 use settings::Settings;
 
-pub use control::{ALIVE, ConsumerRow, HostRow};
+pub use alive::ALIVE;
+pub use control::{ConsumerRow, HostRow};
 pub use error::InboxError;
 pub use harden::Measure;
 pub use letters::{KeepRule, LetterFilter, LetterStatus, StoredLetter};
@@ -65,6 +70,7 @@ pub use transaction::{
     BatchHead, Begun, Finish, Guest, ModulesOf, ReplayBegun, ReplayEnd, ReplayHead, ReplayResult,
     ResultLimits, Transaction,
 };
+pub use unfit::Unfit;
 
 /// Connections for what is not a batch: the relay, pruning and look-ups, so that none of them ever waits behind
 /// the batches, or the batches behind them.
@@ -116,6 +122,18 @@ impl Inbox {
     /// Runs one statement on a read-only service connection.
     async fn read(&self, sql: &'static str, params: &[SqlParam<'_>]) -> Result<Vec<Row>, Failure> {
         let mut held = self.service.get(false).await?;
+        let rows = held.query(sql, params).await?;
+        held.release();
+        Ok(rows)
+    }
+
+    /// The same for commands and for what happens before anything is handled, where it matters why there is no connection.
+    async fn ask(
+        &self,
+        sql: &'static str,
+        params: &[SqlParam<'_>],
+    ) -> Result<Vec<Row>, InboxError> {
+        let mut held = self.service.take(false).await?;
         let rows = held.query(sql, params).await?;
         held.release();
         Ok(rows)

@@ -7,7 +7,7 @@ use tidegate_tests::Db;
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
-use crate::workload::Expected;
+use super::workload::Expected;
 
 /// The sections of the table.
 pub(crate) struct Books {

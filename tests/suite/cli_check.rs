@@ -81,7 +81,7 @@ async fn a_good_file_with_a_bad_module_fails_and_says_which() {
         .replace("newest", "latest")
         .replace("7x", "7d");
     let (code, stdout, stderr) = check(&text).await;
-    assert_eq!(code, Some(1), "{stderr}");
+    assert_eq!(code, Some(2), "{stderr}");
     assert!(
         stdout.contains("ok       configuration: 1 consumer"),
         "{stdout}"

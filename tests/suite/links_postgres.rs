@@ -17,7 +17,7 @@ async fn check(env: &TestEnv, url: &str) -> Output {
 
 async fn assert_refused(env: &TestEnv, url: &str, words: &[&str]) {
     let output = check(env, url).await;
-    assert_eq!(output.code, 1, "{url}: {}{}", output.stdout, output.stderr);
+    assert_eq!(output.code, 2, "{url}: {}{}", output.stdout, output.stderr);
     let problems = output
         .stdout
         .lines()
@@ -99,12 +99,12 @@ async fn names_count_for_verify_full_alone_and_chains_not_for_require() {
     };
     for (query, code) in [
         (format!("sslmode=verify-ca&sslrootcert={ca}"), 0),
-        (format!("sslmode=verify-ca&sslrootcert={other}"), 1),
+        (format!("sslmode=verify-ca&sslrootcert={other}"), 2),
         (format!("sslmode=require&sslrootcert={ca}"), 0),
-        (format!("sslmode=require&sslrootcert={other}"), 1),
+        (format!("sslmode=require&sslrootcert={other}"), 2),
         ("sslmode=require".to_owned(), 0),
         ("sslmode=prefer".to_owned(), 0),
-        (format!("sslmode=verify-full&sslrootcert={ca}"), 1),
+        (format!("sslmode=verify-full&sslrootcert={ca}"), 2),
     ] {
         let output = migrate(query.clone()).await;
         assert_eq!(output.code, code, "{query}: {}", output.stderr);

@@ -6,15 +6,18 @@
     reason = "a helper of a test fails by panicking, as a test does"
 )]
 
+mod baseline;
 mod brake;
 mod cli;
 mod cli_check;
+mod clock;
 mod compaction;
 mod contention;
 mod contract;
 mod crash;
 mod crash_loop;
 mod delivery;
+mod demo;
 mod dev;
 mod dlt_cli;
 mod dlt_keep;
@@ -29,6 +32,7 @@ mod engine_start;
 mod engine_wasi;
 mod engine_wat;
 mod engine_watch;
+mod exit_codes;
 mod faults;
 mod faulty;
 mod fence;
@@ -100,6 +104,7 @@ mod swap;
 mod tenants;
 mod text;
 mod ttl;
+mod unfit;
 mod values;
 mod wall;
 mod warnings;

@@ -7,8 +7,10 @@ mod rights;
 
 use clap::Args;
 
+use super::exit::Exit;
 use super::{CliError, output};
 use crate::config::Config;
+use crate::inbox::InboxError;
 
 /// What was found out about one thing.
 pub(super) enum Finding {
@@ -16,16 +18,26 @@ pub(super) enum Finding {
     Fine(String),
     /// Allowed and seldom meant.
     Warning(String),
-    /// `run` would fail.
-    Problem(String),
+    /// `run` would fail, so.
+    Problem(Exit, String),
 }
 
 impl Finding {
+    /// What `run` would meet when it has begun.
+    pub(super) fn problem(text: String) -> Self {
+        Finding::Problem(Exit::Failed, text)
+    }
+
+    /// What the database says, or that it says nothing.
+    fn inbox(error: &InboxError) -> Self {
+        Finding::Problem(Exit::of_inbox(error), error.to_string())
+    }
+
     fn line(&self) -> String {
         match self {
             Finding::Fine(text) => format!("ok       {text}"),
             Finding::Warning(text) => format!("warning  {text}"),
-            Finding::Problem(text) => format!("problem  {text}"),
+            Finding::Problem(_, text) => format!("problem  {text}"),
         }
     }
 }
@@ -43,7 +55,10 @@ pub(super) struct CheckArgs {
 
 /// Reports on the configuration (read already), the handlers and, if asked to, the servers.
 pub(super) async fn check(config: Config, args: CheckArgs) -> Result<(), CliError> {
-    let mut report = Report::default();
+    let mut report = Report {
+        problems: 0,
+        exit: Exit::Fine,
+    };
     report.add(about_configuration(&config))?;
     for loaded in modules::load_all(&config).await {
         let name = &loaded.consumer.name;
@@ -52,7 +67,7 @@ pub(super) async fn check(config: Config, args: CheckArgs) -> Result<(), CliErro
                 "consumer {name:?}: {} loads, sha256 {digest}",
                 loaded.handler.display()
             )),
-            Err(text) => Finding::Problem(format!("consumer {name:?}: {text}")),
+            Err(text) => Finding::Problem(Exit::Unusable, format!("consumer {name:?}: {text}")),
         }])?;
     }
     if args.database {
@@ -76,16 +91,19 @@ fn about_configuration(config: &Config) -> Vec<Finding> {
     std::iter::once(fine).chain(warnings).collect()
 }
 
-/// Prints findings as they come and counts the problems.
-#[derive(Default)]
+/// Prints findings as they come, counts the problems and keeps the gravest.
 struct Report {
     problems: usize,
+    exit: Exit,
 }
 
 impl Report {
     fn add(&mut self, findings: impl IntoIterator<Item = Finding>) -> Result<(), CliError> {
         for finding in findings {
-            self.problems += usize::from(matches!(finding, Finding::Problem(_)));
+            if let Finding::Problem(exit, _) = &finding {
+                self.problems += 1;
+                self.exit = self.exit.max(*exit);
+            }
             output::print(&finding.line())?;
         }
         Ok(())
@@ -94,8 +112,10 @@ impl Report {
     fn end(self) -> Result<(), CliError> {
         match self.problems {
             0 => Ok(()),
-            1 => Err(CliError::Failed("1 problem".into())),
-            n => Err(CliError::Failed(format!("{n} problems"))),
+            number => Err(CliError::Problems {
+                number,
+                exit: self.exit,
+            }),
         }
     }
 }

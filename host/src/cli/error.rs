@@ -6,6 +6,9 @@ use crate::app::AppError;
 use crate::config::ConfigErrors;
 use crate::dev::DevError;
 use crate::inbox::InboxError;
+use crate::kafka::KafkaError;
+
+use super::exit::Exit;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -25,36 +28,26 @@ pub enum CliError {
     /// PostgreSQL.
     #[error(transparent)]
     Inbox(#[from] InboxError),
+    /// Kafka.
+    #[error(transparent)]
+    Kafka(#[from] KafkaError),
+    /// What `check` found; the findings have been printed.
+    #[error("{number} problem{}", if *.number == 1 { "" } else { "s" })]
+    Problems {
+        /// How many.
+        number: usize,
+        /// That of the gravest.
+        exit: Exit,
+    },
     /// Anything else, in full.
     #[error("{0}")]
     Failed(String),
 }
 
 impl CliError {
-    /// 1 failed, 2 usage or configuration, 3 stopped by a stop verdict.
+    /// The process's exit code.
     pub fn exit_code(&self) -> u8 {
-        match self {
-            CliError::Config(_) | CliError::Usage(_) | CliError::App(AppError::Setup(_)) => 2,
-            CliError::App(AppError::Stopped(_)) => 3,
-            CliError::App(AppError::Failed(_))
-            | CliError::Dev(_)
-            | CliError::Inbox(_)
-            | CliError::Failed(_) => 1,
-        }
-    }
-
-    /// A failure with its causes, told in one line.
-    pub(super) fn failed(error: &dyn std::error::Error) -> Self {
-        let mut text = error.to_string();
-        let mut source = error.source();
-        while let Some(cause) = source {
-            let cause_text = cause.to_string();
-            if !text.contains(&cause_text) {
-                text = format!("{text}: {cause_text}");
-            }
-            source = cause.source();
-        }
-        CliError::Failed(text)
+        Exit::of(self).code()
     }
 }
 

@@ -1,5 +1,6 @@
 //! The URL of the database: what the driver makes of it, and libpq's TLS parameters, which the driver does not know.
 
+mod names;
 mod params;
 #[cfg(test)]
 mod tests;
@@ -9,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use tokio_postgres::config::{ChannelBinding, Host, SslMode};
 
+use names::Parameter;
 use params::Params;
 
 /// How the database is reached.
@@ -62,55 +64,58 @@ pub(crate) struct Identity {
 
 /// What is wrong with a URL. Its text is a secret and stays out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct UrlError(&'static str);
+pub enum UrlError {
+    /// The whole of it.
+    #[error("{0}")]
+    Whole(&'static str),
+    /// One parameter, by a name that is known to be one.
+    #[error("holds the parameter {0}, {1}")]
+    Parameter(&'static str, &'static str),
+}
 
-const NOT_A_URL: UrlError = UrlError(
+const NOT_A_URL: UrlError = UrlError::Whole(
     "is not a PostgreSQL URL (special characters of a password are percent-encoded); write for example \
      \"postgresql://app@localhost/shop\"",
 );
 const NO_HOST: UrlError =
-    UrlError("names no host; write for example \"postgresql://app@localhost/shop\"");
-const UNKNOWN_MODE: UrlError = UrlError(
+    UrlError::Whole("names no host; write for example \"postgresql://app@localhost/shop\"");
+const UNKNOWN_MODE: UrlError = UrlError::Whole(
     "sslmode is not known; write disable, prefer, require, verify-ca or, best, verify-full",
 );
-const DIRECT: UrlError = UrlError("sslnegotiation=direct is not done; leave sslnegotiation out");
-const BINDING: UrlError = UrlError(
+const DIRECT: UrlError =
+    UrlError::Whole("sslnegotiation=direct is not done; leave sslnegotiation out");
+const BINDING: UrlError = UrlError::Whole(
     "channel_binding=require cannot be done: TLS ends below the driver; leave it out and use sslmode=verify-full",
 );
-const NO_USE: UrlError = UrlError(
+const NO_USE: UrlError = UrlError::Whole(
     "sslrootcert is given and sslmode does not check against it; write sslmode=verify-full beside it",
 );
-const WEAK_SYSTEM: UrlError = UrlError(
+const WEAK_SYSTEM: UrlError = UrlError::Whole(
     "sslrootcert=system trusts every public authority, so the host must be checked too; write sslmode=verify-full",
 );
-const NO_ROOT: UrlError =
-    UrlError("sslmode=verify-ca needs sslrootcert, the file of the authority that is trusted");
-const HALF: UrlError = UrlError("sslcert and sslkey are given together or not at all");
-const OFF: UrlError =
-    UrlError("sslcert is given, and sslmode encrypts nothing; write sslmode=verify-full");
-const LIBPQ_ONLY: UrlError = UrlError(
-    "holds a parameter of libpq that Tidegate does not know; of those about TLS it knows sslmode, sslrootcert, \
-     sslcert and sslkey",
+const NO_ROOT: UrlError = UrlError::Whole(
+    "sslmode=verify-ca needs sslrootcert, the file of the authority that is trusted",
 );
+const HALF: UrlError = UrlError::Whole("sslcert and sslkey are given together or not at all");
+const OFF: UrlError =
+    UrlError::Whole("sslcert is given, and sslmode encrypts nothing; write sslmode=verify-full");
+const UNKNOWN: UrlError = UrlError::Whole(
+    "holds a parameter that is not known (its name may be a part of the password and is not repeated; special characters \
+     of a password are percent-encoded)",
+);
+
+const LIBPQ_ONLY: &str = "which Tidegate does not know; of libpq's about TLS it knows sslmode, sslrootcert, sslcert and \
+                          sslkey: leave it out";
+const POOLER: &str = "which is for other clients: leave it out; behind PgBouncer, Tidegate needs pool_mode = session";
+const NAMES: &str =
+    "which is not one of Tidegate's: names are looked for in postgres.search_path; leave it out";
+const NOT_OURS: &str = "which is another client's and not known here: leave it out";
+const VALUE: &str = "with a value that cannot be read; look it up among libpq's parameters";
 
 const OPTIONAL: &str = "the connection is encrypted only where the server offers it, and nobody checks who answers; \
                         write sslmode=verify-full and sslrootcert=FILE, or sslmode=disable";
 const UNVERIFIED: &str = "sslmode=require encrypts, but nobody checks who answers; write sslmode=verify-full and \
                           sslrootcert=FILE";
-
-/// Parameters that people copy and that would be ignored to their harm.
-const FOREIGN: [&str; 9] = [
-    "sslcrl",
-    "sslcrldir",
-    "sslpassword",
-    "sslcompression",
-    "sslcertmode",
-    "sslsni",
-    "ssl_min_protocol_version",
-    "ssl_max_protocol_version",
-    "gssencmode",
-];
 
 impl PostgresUrl {
     /// Reads `url`, either form of libpq's; relative files are below `directory`.
@@ -131,13 +136,13 @@ impl PostgresUrl {
         {
             return Err(DIRECT);
         }
-        if FOREIGN.iter().any(|name| params.has(name)) {
-            return Err(LIBPQ_ONLY);
+        for name in params.names() {
+            is_taken(name)?;
         }
         let mut driver = params
             .join()
             .parse::<tokio_postgres::Config>()
-            .map_err(|_| NOT_A_URL)?;
+            .map_err(|_| unreadable(&params))?;
         if driver.get_hosts().is_empty() && driver.get_hostaddrs().is_empty() {
             return Err(NO_HOST);
         }
@@ -155,6 +160,33 @@ impl PostgresUrl {
                 warning,
             }),
         }
+    }
+}
+
+/// Errors: a parameter that is not taken.
+fn is_taken(name: &str) -> Result<(), UrlError> {
+    match Parameter::of(name) {
+        Parameter::Taken(_) => Ok(()),
+        Parameter::Tls(name) => Err(UrlError::Parameter(name, LIBPQ_ONLY)),
+        Parameter::Foreign(name @ ("pgbouncer" | "pool_mode")) => {
+            Err(UrlError::Parameter(name, POOLER))
+        }
+        Parameter::Foreign(name @ ("schema" | "currentSchema" | "search_path")) => {
+            Err(UrlError::Parameter(name, NAMES))
+        }
+        Parameter::Foreign(name) => Err(UrlError::Parameter(name, NOT_OURS)),
+        Parameter::Unknown => Err(UNKNOWN),
+    }
+}
+
+/// What of a URL the driver does not read: the first parameter that it does not read alone, or the rest.
+fn unreadable(params: &Params) -> UrlError {
+    let alone = |part: &String| part.parse::<tokio_postgres::Config>().is_err();
+    let mut parts = params.each_alone().into_iter();
+    let found = parts.find(|(_, part)| alone(part));
+    match found.map(|(name, _)| Parameter::of(&name)) {
+        Some(Parameter::Taken(name)) => UrlError::Parameter(name, VALUE),
+        _ => NOT_A_URL,
     }
 }
 

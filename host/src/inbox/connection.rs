@@ -10,15 +10,16 @@ use tidegate_core::failure::Failure;
 use tidegate_core::text::bounded;
 use tokio::time::timeout;
 use tokio_postgres::config::TargetSessionAttrs;
-use tokio_postgres::{CancelToken, Client, NoTls, Row, Statement};
+use tokio_postgres::{CancelToken, Client, NoTls, Row, SimpleQueryMessage, Statement};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::SqlParam;
 use super::error::{InboxError, MESSAGE_BYTES, chain, failure_of, no_standby, overdue};
-use super::pinned::Pinned;
-use super::settings::{Settings, WATCH_CLIENT};
+use super::pinned::{PROOF, Pinned, Told};
+use super::settings::{Login, Settings, WATCH_CLIENT, Work};
 use super::statements::Statements;
 use super::tls::{self, NotSecured};
+use super::unfit::{self, Unfit};
 use super::wire::{Address, Pipeline, Socket, addresses, wire};
 
 /// A future that has been sent on its way.
@@ -45,6 +46,8 @@ pub(crate) struct Dialled {
     driver: AbortOnDropHandle<()>,
     pipeline: Pipeline,
     address: Address,
+    /// The server's major version; 0 where it does not tell.
+    version: u32,
 }
 
 /// Why no connection was opened.
@@ -62,6 +65,8 @@ enum NotOpened {
     ReadOnly,
     #[error("the server does not tell what the session is set to")]
     Untold,
+    #[error(transparent)]
+    Unfit(#[from] Unfit),
     #[error("no answer within postgres.connect_timeout")]
     Late,
 }
@@ -69,36 +74,41 @@ enum NotOpened {
 impl Connection {
     /// Opens a connection and sets the session up.
     pub(crate) async fn open(settings: &Arc<Settings>) -> Result<Self, InboxError> {
-        let opened = async {
-            let dialled = Self::dial(settings).await?;
-            let pinned = in_time(settings, set_up(&dialled.client, settings)).await?;
-            Ok(Self {
-                client: Arc::new(dialled.client),
-                statements: Statements::new(),
-                pipeline: dialled.pipeline,
-                patience: settings.patience,
-                pinned,
-                driver: dialled.driver,
-                settings: Arc::clone(settings),
-                address: dialled.address,
-            })
-        };
-        opened.await.map_err(|e| not_opened(settings, &e))
+        let (dialled, pinned) = Self::ready(settings, Work::Host).await?;
+        Ok(Self {
+            client: Arc::new(dialled.client),
+            statements: Statements::new(),
+            pipeline: dialled.pipeline,
+            patience: settings.patience,
+            pinned,
+            driver: dialled.driver,
+            settings: Arc::clone(settings),
+            address: dialled.address,
+        })
     }
 
-    /// Opens a bare connection, without setting the session up.
-    pub(crate) async fn bare(settings: &Settings) -> Result<Dialled, InboxError> {
-        let dialled = Self::dial(settings).await;
-        dialled.map_err(|e| not_opened(settings, &e))
+    /// Opens a connection for migrations: its statements may take as long as they need.
+    pub(crate) async fn for_migrations(settings: &Settings) -> Result<Dialled, InboxError> {
+        let (dialled, _) = Self::ready(settings, Work::Migration).await?;
+        Ok(dialled)
+    }
+
+    async fn ready(settings: &Settings, work: Work) -> Result<(Dialled, Pinned), InboxError> {
+        let opened = async {
+            let dialled = Self::dial(settings, work).await?;
+            let pinned = in_time(settings, set_up(&dialled, settings, work)).await?;
+            Ok((dialled, pinned))
+        };
+        opened.await.map_err(|e| not_opened(settings, e))
     }
 
     /// Takes the first server that answers, and of several the first that takes writes. Each has `connect_timeout`:
     /// one that says nothing must not keep the next from being asked.
-    async fn dial(settings: &Settings) -> Result<Dialled, NotOpened> {
+    async fn dial(settings: &Settings, work: Work) -> Result<Dialled, NotOpened> {
         let found = async { Ok(addresses(&settings.driver).await?) };
         let mut error = NotOpened::Nowhere;
         for address in in_time(settings, found).await? {
-            match in_time(settings, Self::dial_one(settings, address)).await {
+            match in_time(settings, Self::dial_one(settings, address, work)).await {
                 Ok(dialled) => return Ok(dialled),
                 Err(e) => error = e,
             }
@@ -106,10 +116,32 @@ impl Connection {
         Err(error)
     }
 
+    /// Asks again without options where they are refused: the session is then set up by commands alone.
+    async fn dial_one(
+        settings: &Settings,
+        address: Address,
+        work: Work,
+    ) -> Result<Dialled, NotOpened> {
+        let login = settings.login(work);
+        match Self::log_in(settings, &address, &login).await {
+            Err(error) if login.asks && refuses_options(&error) => {
+                settings.options_are_refused();
+                Self::log_in(settings, &address, &settings.login(work)).await
+            }
+            other => other,
+        }
+    }
+
     /// The task drives the connection to its end. Notices are dropped: they may hold values.
-    async fn dial_one(settings: &Settings, address: Address) -> Result<Dialled, NotOpened> {
-        let (wire, pipeline) = wire(open(settings, &address).await?);
-        let (client, mut driver) = settings.driver.connect_raw(wire, NoTls).await?;
+    async fn log_in(
+        settings: &Settings,
+        address: &Address,
+        login: &Login,
+    ) -> Result<Dialled, NotOpened> {
+        let (wire, pipeline) = wire(open(settings, address).await?);
+        let (client, mut driver) = login.driver.connect_raw(wire, NoTls).await?;
+        let version = major(driver.parameter("server_version"));
+        settings.version_is(version);
         let driver = tokio::spawn(async move {
             while let Some(Ok(_)) = std::future::poll_fn(|cx| driver.poll_message(cx)).await {}
         });
@@ -117,10 +149,11 @@ impl Connection {
             client,
             driver: AbortOnDropHandle::new(driver),
             pipeline,
-            address,
+            address: address.clone(),
+            version,
         };
         match settings.driver.get_target_session_attrs() {
-            TargetSessionAttrs::ReadWrite if dialled.is_read_only().await? => {
+            TargetSessionAttrs::ReadWrite if dialled.is_standby().await? => {
                 Err(NotOpened::ReadOnly)
             }
             _ => Ok(dialled),
@@ -213,20 +246,57 @@ impl Connection {
 }
 
 impl Dialled {
-    async fn is_read_only(&self) -> Result<bool, tokio_postgres::Error> {
-        let rows = self.client.query("SHOW transaction_read_only", &[]).await?;
-        Ok(rows.iter().any(|row| row.get::<_, &str>(0) == "on"))
+    /// Not by `transaction_read_only`, which a role or a database may have set on a primary.
+    async fn is_standby(&self) -> Result<bool, tokio_postgres::Error> {
+        let sql = "SELECT pg_catalog.pg_is_in_recovery()";
+        let told = self.client.simple_query(sql).await?;
+        Ok(told.iter().any(
+            |message| matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some("t")),
+        ))
     }
 }
 
-/// Sets the session up; answers what it is pinned to.
-async fn set_up(client: &Client, settings: &Settings) -> Result<Pinned, NotOpened> {
-    let told = client.simple_query(&settings.session).await?;
-    let pinned = Pinned::read(&told).ok_or(NotOpened::Untold)?;
+/// A major version out of the server's own word for its version, such as "15.8 (Debian …)".
+fn major(version: Option<&str>) -> u32 {
+    let digits = version
+        .unwrap_or_default()
+        .split(|c: char| !c.is_ascii_digit());
+    digits
+        .take(1)
+        .find_map(|text| text.parse().ok())
+        .unwrap_or(0)
+}
+
+/// Whether a connection was refused for what its first message asks for: by a pooler (`protocol_violation`), or by a
+/// server that does not know one of the settings (`undefined_object`).
+fn refuses_options(error: &NotOpened) -> bool {
+    let NotOpened::Driver(error) = error else {
+        return false;
+    };
+    let code = error.code().map(tokio_postgres::error::SqlState::code);
+    matches!(code, Some("08P01" | "42704"))
+}
+
+/// Sets the session up; answers what it is pinned to. Errors: the database is none for the host.
+async fn set_up(dialled: &Dialled, settings: &Settings, work: Work) -> Result<Pinned, NotOpened> {
+    let client = &dialled.client;
+    let session = settings.session(work, dialled.version);
+    let mut told = told(client, &session).await?;
+    unfit::check_encoding(&told)?;
+    if told.replication_role != unfit::ORIGIN {
+        unfit::fire_triggers::<NotOpened>(client, &told).await?;
+        client.batch_execute(&format!("DEALLOCATE {PROOF}")).await?;
+        told = self::told(client, &session).await?;
+    }
     match client.batch_execute(WATCH_CLIENT).await {
         Err(error) if error.is_closed() => Err(error.into()),
-        _ => Ok(pinned),
+        _ => Ok(told.pinned),
     }
+}
+
+async fn told(client: &Client, session: &str) -> Result<Told, NotOpened> {
+    let told = client.simple_query(session).await?;
+    Told::read(&told).ok_or(NotOpened::Untold)
 }
 
 /// Connects, and protects the way as the URL asks for it.
@@ -257,22 +327,25 @@ async fn in_time<T>(
 
 /// Why no connection was opened. That this user may not, or that there is no such database, does not pass by
 /// waiting; everything else may.
-fn not_opened(settings: &Settings, error: &NotOpened) -> InboxError {
-    let db = match error {
+fn not_opened(settings: &Settings, error: NotOpened) -> InboxError {
+    let place = &settings.place;
+    let error = match error {
+        NotOpened::Tls(words) => {
+            return InboxError::Tls(format!("TLS with {place} fails: {words}"));
+        }
+        NotOpened::Unfit(unfit) => return unfit.at(place),
+        error => error,
+    };
+    let db = match &error {
         NotOpened::Driver(error) => error.as_db_error(),
         _ => None,
     };
-    if let NotOpened::Tls(words) = error {
-        return InboxError::Tls(format!("TLS with {} fails: {words}", settings.place));
-    }
-    let words = db.map_or_else(|| chain(error), |db| bounded(db.message(), MESSAGE_BYTES));
+    let words = db.map_or_else(|| chain(&error), |db| bounded(db.message(), MESSAGE_BYTES));
     match db.map(|db| db.code().code()) {
         Some(code) if is_for_good(code) => no_access(settings, code, &words),
         None if words.ends_with(PASSWORD_MISSING) => no_access(settings, "28P01", &words),
-        Some(code) => {
-            InboxError::Unreachable(format!("{}: {words} (SQLSTATE {code})", settings.place))
-        }
-        None => InboxError::Unreachable(format!("{}: {words}", settings.place)),
+        Some(code) => InboxError::Unreachable(format!("{place}: {words} (SQLSTATE {code})")),
+        None => InboxError::Unreachable(format!("{place}: {words}")),
     }
 }
 
@@ -286,10 +359,10 @@ fn is_for_good(sqlstate: &str) -> bool {
 
 fn no_access(settings: &Settings, sqlstate: &str, words: &str) -> InboxError {
     let (place, user) = (&settings.place, &settings.user);
-    InboxError::Refused {
+    InboxError::NoAccess {
         sqlstate: sqlstate.to_owned(),
         message: format!(
-            "user \"{user}\" cannot connect to {place}: {words} (SQLSTATE {sqlstate}); check user, password and database in postgres.url (or postgres.password_file), and the server's pg_hba.conf"
+            "user \"{user}\" cannot connect to {place}: {words} (SQLSTATE {sqlstate}); check user, password and database in postgres.url (or postgres.password_file), and the server's pg_hba.conf; in a URL, special characters of a password (such as / # % ? @) are percent-encoded"
         ),
     }
 }

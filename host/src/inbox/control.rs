@@ -8,11 +8,9 @@ use tidegate_core::text::bounded;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
+use super::alive::{alive, within};
 use super::value::param::Param;
 use super::{Inbox, SqlParam};
-
-/// A host that has not been seen for so long counts as gone.
-pub const ALIVE: Duration = Duration::from_secs(10);
 
 /// The most bytes of a reason.
 const REASON_BYTES: usize = 1024;
@@ -32,11 +30,15 @@ RETURNING 1";
 const LEAVE: &str = "
 DELETE FROM tidegate.hosts WHERE consumer_name = $1 AND (host = $2 OR seen_at < now() - interval '1 day') RETURNING 1";
 
-const HOSTS: &str = "
+const HOSTS: &str = concat!(
+    "
 SELECT consumer_name, label, module_digest, started_at::text, seen_at::text
   FROM tidegate.hosts
- WHERE ($1::text IS NULL OR consumer_name = $1) AND seen_at > now() - $2::bigint * interval '1 millisecond'
- ORDER BY consumer_name, label";
+ WHERE ($1::text IS NULL OR consumer_name = $1) AND ",
+    alive!("seen_at", "$2"),
+    "
+ ORDER BY consumer_name, label"
+);
 
 const PAUSE: &str = "
 INSERT INTO tidegate.consumers AS c (consumer_name, state, reason) VALUES ($1, 'paused', $2)
@@ -67,14 +69,18 @@ named AS (
 SELECT episode FROM braked";
 
 /// Not while another host that is there runs a module that tripped it.
-const LIFT: &str = "
+const LIFT: &str = concat!(
+    "
 UPDATE tidegate.consumers c SET state = 'running', reason = NULL, braked_modules = '{}', changed_at = now()
  WHERE c.consumer_name = $1 AND c.state = 'braked' AND c.module_digest <> $2 AND $2 <> ALL (c.braked_modules)
    AND NOT EXISTS (
        SELECT 1 FROM tidegate.hosts h
-        WHERE h.consumer_name = $1 AND h.host <> $3 AND h.seen_at > now() - $4::bigint * interval '1 millisecond'
+        WHERE h.consumer_name = $1 AND h.host <> $3 AND ",
+    alive!("h.seen_at", "$4"),
+    "
           AND (h.module_digest = c.module_digest OR h.module_digest = ANY (c.braked_modules)))
-RETURNING 1";
+RETURNING 1"
+);
 
 /// A consumer's state, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,10 +146,9 @@ impl Inbox {
             .map(drop)
     }
 
-    /// The hosts seen within [`ALIVE`], of one consumer or of all. One that was killed is listed until then.
+    /// The hosts seen within [`ALIVE`](super::ALIVE), of one consumer or of all. One that was killed is listed until then.
     pub async fn live_hosts(&self, consumer: Option<&str>) -> Result<Vec<HostRow>, Failure> {
-        let alive = alive_ms();
-        let rows = self.read(HOSTS, &[&consumer, &alive]).await?;
+        let rows = self.read(HOSTS, &[&consumer, &within()]).await?;
         Ok(rows.iter().map(host_row).collect())
     }
 
@@ -180,7 +185,7 @@ impl Inbox {
     /// Lifts a brake that other modules than `digest` tripped, which `host` runs; whether it was there and no other host
     /// runs one of those.
     pub async fn lift(&self, consumer: &str, host: Uuid, digest: &Digest) -> Result<bool, Failure> {
-        let (digest, host, alive) = (digest.as_slice(), Param::uuid(host), alive_ms());
+        let (digest, host, alive) = (digest.as_slice(), Param::uuid(host), within());
         let params: [SqlParam<'_>; 4] = [&consumer, &digest, &host, &alive];
         let rows = Self::write(&self.service, LIFT, &params).await?;
         Ok(!rows.is_empty())
@@ -202,10 +207,6 @@ pub(super) fn braked(row: &Row, at: usize) -> Braked {
     let before = row.get::<_, Vec<&[u8]>>(at + 1);
     let all = latest.into_iter().chain(before);
     Braked(all.filter_map(|digest| digest.try_into().ok()).collect())
-}
-
-fn alive_ms() -> i64 {
-    i64::try_from(ALIVE.as_millis()).unwrap_or(i64::MAX)
 }
 
 fn host_row(row: &Row) -> HostRow {

@@ -4,6 +4,7 @@ use tidegate_core::failure::Failure;
 use tidegate_core::text::bounded;
 
 use super::refused::Refused;
+use super::unfit::Unfit;
 use crate::config::UrlError;
 
 /// Why the database could not be used, outside of a batch.
@@ -33,6 +34,22 @@ pub enum InboxError {
         sqlstate: String,
         /// What it refused, in a line that holds no values.
         message: String,
+    },
+    /// This user may not connect, or there is no such database. Waiting does not help.
+    #[error("PostgreSQL refused: {message}")]
+    NoAccess {
+        /// The SQLSTATE.
+        sqlstate: String,
+        /// Who cannot connect, and what to look at.
+        message: String,
+    },
+    /// The database is none that the host can work with as it is set up. Waiting does not help.
+    #[error("{place}: {unfit}")]
+    Unfit {
+        /// Host, port and database.
+        place: String,
+        /// What is wrong with it, with the remedy.
+        unfit: Unfit,
     },
     /// There is no such login.
     #[error("there is no role {0:?} on the server: name the login that the host runs under")]
@@ -80,7 +97,8 @@ impl From<Failure> for InboxError {
 impl From<InboxError> for Failure {
     fn from(error: InboxError) -> Self {
         match error {
-            InboxError::Refused { sqlstate, message } => Failure::Sql {
+            InboxError::Refused { sqlstate, message }
+            | InboxError::NoAccess { sqlstate, message } => Failure::Sql {
                 sqlstate,
                 message: message.into(),
                 constraint: None,

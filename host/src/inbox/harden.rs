@@ -161,16 +161,16 @@ impl Inbox {
     pub async fn measures(&self, login: &str, roles: &[&str]) -> Result<Vec<Measure>, InboxError> {
         let numbers: Vec<i32> = (0..).take(FUNCTIONS.len()).collect();
         let names = FUNCTIONS.map(|(_, names, _)| names);
-        let callable = self.read(CALLABLE, &[&numbers, &&names[..]]).await?;
+        let callable = self.ask(CALLABLE, &[&numbers, &&names[..]]).await?;
         let mut measures: Vec<Measure> = callable.iter().filter_map(functions).collect();
         // The login has advisory locks as everybody does, until they are taken from everybody.
         let takes_locks = measures
             .iter()
             .any(|m| m.sql.contains("pg_advisory_xact_lock("));
         let path = &self.settings.search_path;
-        let open = self.read(OPEN, &[path, &roles, &login]).await?;
+        let open = self.ask(OPEN, &[path, &roles, &login]).await?;
         measures.extend(open.iter().filter_map(other));
-        let lacking = self.read(LACKING, &[&login, &takes_locks, &roles]).await?;
+        let lacking = self.ask(LACKING, &[&login, &takes_locks, &roles]).await?;
         measures.extend(lacking.iter().map(|row| Measure {
             what: format!("the login {login:?}, or who migrates, lacks a right"),
             why: "the host needs it for its work, now or after the next migration",
@@ -181,7 +181,7 @@ impl Inbox {
 
     /// Takes the measures, all or none. Errors: one is refused.
     pub async fn take(&self, measures: &[Measure]) -> Result<(), InboxError> {
-        let held = self.service.get(false).await?;
+        let held = self.service.take(false).await?;
         held.begin().await?;
         for measure in measures {
             if let Err(failure) = held.command(&measure.sql).await {

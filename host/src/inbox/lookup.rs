@@ -5,8 +5,8 @@ use tidegate_core::progress::{Counts, ProgressKey};
 use tokio_postgres::Row;
 
 use super::Inbox;
+use super::alive::{alive, within};
 use super::assignment::key;
-use super::control::ALIVE;
 
 const FIND: &str = r#"
 SELECT consumer_name, topic, partition, scope, event_id, "offset", outcome, replaced, processed_at::text,
@@ -15,7 +15,8 @@ SELECT consumer_name, topic, partition, scope, event_id, "offset", outcome, repl
  ORDER BY consumer_name, scope LIMIT 1000"#;
 
 /// The owner's label is there while its host is seen.
-const PROGRESS: &str = r#"
+const PROGRESS: &str = concat!(
+    r#"
 SELECT p.consumer_name, p.topic, p.partition, p."group", p.cluster_id, encode(uuid_send(p.owner), 'hex'),
        p.next_offset, p.committed, p.last_offset, p.updated_at::text, p.done, p.skipped, p.rejected, p.redelivered,
        p.republished, p.taken_over, p.log_epoch, h.label,
@@ -24,8 +25,11 @@ SELECT p.consumer_name, p.topic, p.partition, p."group", p.cluster_id, encode(uu
   FROM tidegate.progress p
   LEFT JOIN tidegate.hosts h
     ON h.consumer_name = p.consumer_name AND h.host = p.owner_host
-   AND h.seen_at > now() - $1::bigint * interval '1 millisecond'
- ORDER BY p.consumer_name, p.topic, p.partition"#;
+   AND "#,
+    alive!("h.seen_at", "$1"),
+    "
+ ORDER BY p.consumer_name, p.topic, p.partition"
+);
 
 /// A row of the inbox, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,9 +101,8 @@ impl Inbox {
 
     /// All progress rows.
     pub async fn progress_rows(&self) -> Result<Vec<ProgressRow>, Failure> {
-        let alive = i64::try_from(ALIVE.as_millis()).unwrap_or(i64::MAX);
         Ok(self
-            .read(PROGRESS, &[&alive])
+            .read(PROGRESS, &[&within()])
             .await?
             .iter()
             .map(progress_row)

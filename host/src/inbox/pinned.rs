@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tokio_postgres::SimpleQueryMessage;
 
+use super::baseline;
 use super::value::param::Param;
 
 /// The name by which the server knows the proof.
@@ -18,27 +19,6 @@ pub(crate) const PROOF: &str = "tidegate_proof";
 /// What the host's own statements are resolved by. Unnamed, the schema of temporary objects would come first.
 pub(crate) const HOST_PATH: &str = "SET LOCAL search_path = pg_catalog, pg_temp";
 
-/// What is proved to be as it was when the session was set up. The transaction's own are proved beside it.
-const SETTINGS: [&str; 17] = [
-    "statement_timeout",
-    "idle_in_transaction_session_timeout",
-    "synchronous_commit",
-    "session_replication_role",
-    "row_security",
-    "standard_conforming_strings",
-    "backslash_quote",
-    "client_encoding",
-    "default_transaction_read_only",
-    "default_transaction_isolation",
-    "DateStyle",
-    "IntervalStyle",
-    "TimeZone",
-    "extra_float_digits",
-    "bytea_output",
-    "transform_null_equals",
-    "array_nulls",
-];
-
 /// What the server said when the session was set up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pinned {
@@ -46,11 +26,21 @@ pub(crate) struct Pinned {
     pub(crate) login: Arc<str>,
     /// The search path of guests, as the server prints it.
     path: String,
-    /// The values of [`SETTINGS`].
+    /// The values of what is proved.
     settings: String,
 }
 
-impl Pinned {
+/// What the server said of itself when the session was set up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) pinned: Pinned,
+    /// Whether triggers fire as for any writer: `origin`.
+    pub(crate) replication_role: String,
+    /// The encoding of the database.
+    pub(crate) encoding: String,
+}
+
+impl Told {
     /// Reads the answer to [`session`].
     pub(crate) fn read(told: &[SimpleQueryMessage]) -> Option<Self> {
         let row = told.iter().find_map(|message| match message {
@@ -59,12 +49,18 @@ impl Pinned {
         })?;
         let text = |column| Some(row.get(column)?.to_owned());
         Some(Self {
-            login: text(0)?.into(),
-            path: text(1)?,
-            settings: text(2)?,
+            pinned: Pinned {
+                login: text(0)?.into(),
+                path: text(1)?,
+                settings: text(2)?,
+            },
+            encoding: text(3)?,
+            replication_role: text(4)?,
         })
     }
+}
 
+impl Pinned {
     /// The proof's parameters: for a stay under `role`, or the login's own, in a transaction that waits for locks this
     /// long.
     pub(crate) fn proof(&self, role: Option<&str>, lock_wait: Duration) -> [Param; 5] {
@@ -78,13 +74,16 @@ impl Pinned {
     }
 }
 
-/// What pins a session's role and search path. It answers one row: the login, a guest's search path, the settings.
-pub(crate) fn session(search_path: &[String]) -> String {
-    let (path, values) = (path(search_path), values());
+/// What pins a session's role and search path, and prepares the proof. It answers one row, which [`Told`] reads, and
+/// ends with the host's own path.
+pub(crate) fn session(search_path: &[String], version: u32) -> String {
+    let (path, values) = (path(search_path), values(version));
+    let setting = |name: &str| format!("pg_catalog.current_setting('{name}')");
+    let (guests, encoding) = (setting("search_path"), setting("server_encoding"));
+    let replication = setting("session_replication_role");
     format!(
         "SET ROLE NONE; SET search_path = {path}; {}; \
-         SELECT session_user, pg_catalog.current_setting('search_path'), {values}; \
-         SET search_path = pg_catalog, pg_temp;",
+         SELECT session_user, {guests}, {values}, {encoding}, {replication}; SET search_path = pg_catalog, pg_temp;",
         proof(&values)
     )
 }
@@ -119,8 +118,10 @@ fn proof(values: &str) -> String {
     )
 }
 
-fn values() -> String {
-    let values = SETTINGS.map(|name| format!("pg_catalog.current_setting('{name}')"));
+fn values(version: u32) -> String {
+    let values = baseline::proved(version);
+    let values = values.map(|name| format!("pg_catalog.current_setting('{name}')"));
+    let values: Vec<String> = values.collect();
     format!("pg_catalog.concat_ws('|', {})", values.join(", "))
 }
 

@@ -11,7 +11,7 @@ use deadpool::{Runtime, Status};
 use tidegate_core::failure::Failure;
 
 use super::connection::Connection;
-use super::error::{InboxError, unreachable};
+use super::error::InboxError;
 use super::settings::Settings;
 
 /// How long a holder-to-be waits for a free connection.
@@ -69,6 +69,11 @@ impl Pool {
 
     /// Takes a connection, in the order of asking. `fresh` asks for one that was opened just now.
     pub(crate) async fn get(&self, fresh: bool) -> Result<Held, Failure> {
+        Ok(self.take(fresh).await?)
+    }
+
+    /// The same for what happens before anything is handled, where it matters why there is none.
+    pub(crate) async fn take(&self, fresh: bool) -> Result<Held, InboxError> {
         let slot = self.inner.get().await.map_err(|e| self.words(e))?;
         let used = Object::metrics(&slot).recycle_count > 0;
         let mut held = Held(Some(slot));
@@ -80,15 +85,15 @@ impl Pool {
         Ok(held)
     }
 
-    fn words(&self, error: PoolError<InboxError>) -> Failure {
+    fn words(&self, error: PoolError<InboxError>) -> InboxError {
         match error {
-            PoolError::Backend(error) => error.into(),
-            PoolError::Timeout(TimeoutType::Wait) => unreachable(format!(
+            PoolError::Backend(error) => error,
+            PoolError::Timeout(TimeoutType::Wait) => InboxError::Unreachable(format!(
                 "all {} connections (postgres.max_connections) were taken for {} s",
                 self.inner.status().max_size,
                 SLOT_WAIT.as_secs()
             )),
-            error => unreachable(error.to_string()),
+            error => InboxError::Unreachable(error.to_string()),
         }
     }
 }

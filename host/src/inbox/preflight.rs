@@ -43,7 +43,7 @@ const KNOWS_COLLATION: i64 = 150_000;
 impl Inbox {
     /// Asks the server. Errors: it cannot be reached, or refuses.
     pub async fn preflight(&self) -> Result<Preflight, InboxError> {
-        let rows = self.read(LIMITS, &[]).await?;
+        let rows = self.ask(LIMITS, &[]).await?;
         let Some(row) = rows.first() else {
             return Err(InboxError::Unreachable(
                 "it does not know its own role".into(),
@@ -51,7 +51,7 @@ impl Inbox {
         };
         let (connection_limit, limited_by) = limit(row);
         let collation = match row.get::<_, i64>(1) {
-            KNOWS_COLLATION.. => self.read(COLLATION, &[]).await?,
+            KNOWS_COLLATION.. => self.ask(COLLATION, &[]).await?,
             _ => Vec::new(),
         };
         let batches = i64::try_from(self.batches.max_size()).unwrap_or(i64::MAX);

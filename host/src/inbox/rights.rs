@@ -95,14 +95,14 @@ impl Inbox {
         name: Option<&str>,
         roles: &[&str],
     ) -> Result<(LoginRights, Vec<RoleRights>), InboxError> {
-        let connected = self.read("SELECT session_user::text", &[]).await?;
+        let connected = self.ask("SELECT session_user::text", &[]).await?;
         let connected = connected.first().map(|row| row.get::<_, String>(0));
         let name = name.map(str::to_owned).or(connected).unwrap_or_default();
         let exists = "SELECT 1 FROM pg_roles WHERE rolname = $1";
-        if self.read(exists, &[&name]).await?.is_empty() {
+        if self.ask(exists, &[&name]).await?.is_empty() {
             return Err(InboxError::NoSuchLogin(name));
         }
-        let rows = self.read(RIGHTS, &[&name, &roles]).await?;
+        let rows = self.ask(RIGHTS, &[&name, &roles]).await?;
         let login = rows.iter().find(|row| row.get::<_, &str>(0) == name);
         let login = LoginRights {
             rights: login.map(rights).unwrap_or_default(),

@@ -1,9 +1,11 @@
 //! How connections are opened and what holds on every session.
 
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use tokio_postgres::config::{Host, TargetSessionAttrs};
 
+use super::baseline::{self, Terms};
 use super::error::InboxError;
 use super::pinned;
 use super::tls;
@@ -29,8 +31,12 @@ pub(crate) struct Settings {
     pub(crate) patience: Duration,
     /// How long a statement waits for a lock.
     pub(crate) lock_timeout: Duration,
-    /// What is set on each session; it answers with what the session is then pinned to.
-    pub(crate) session: String,
+    /// How long statements may wait.
+    terms: Terms,
+    /// Whether what stands in front of the server refuses options in a connection's first message, as poolers do.
+    refuses_options: AtomicBool,
+    /// The server's major version, once one has told it.
+    version: AtomicU32,
     /// The schemas in which guests' names are looked for.
     pub(crate) search_path: Vec<String>,
     /// The command that lets a guest's names mean what is configured, in its transaction.
@@ -69,18 +75,85 @@ impl Settings {
             connect_timeout: config.connect_timeout,
             patience: config.statement_timeout + PATIENCE,
             lock_timeout: config.lock_timeout,
-            session: format!(
-                "{} {}",
-                session(config),
-                pinned::session(&config.search_path)
-            ),
+            terms: Terms {
+                statement: config.statement_timeout,
+                lock: config.lock_timeout,
+                idle: config.idle_in_transaction_timeout,
+                writes: false,
+            },
+            refuses_options: AtomicBool::new(false),
+            version: AtomicU32::new(baseline::OLDEST),
             search_path: config.search_path.clone(),
             guest_path: pinned::guest_path(&config.search_path),
             tls,
             driver,
         })
     }
+
+    /// What a session is for decides how long its statements may wait.
+    pub(crate) fn terms(&self, work: Work) -> Terms {
+        match work {
+            Work::Host => self.terms,
+            Work::Migration => Terms {
+                statement: Duration::ZERO,
+                lock: MIGRATION_LOCK,
+                writes: true,
+                ..self.terms
+            },
+        }
+    }
+
+    /// What sets a session up on a server of this major version. It is one command, in a transaction that waits for
+    /// nobody, and answers what [`pinned::Told`] reads.
+    pub(crate) fn session(&self, work: Work, version: u32) -> String {
+        let commands = baseline::commands(self.terms(work), version);
+        let pinned = pinned::session(&self.search_path, version);
+        format!(
+            "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY NOT DEFERRABLE; {commands} {pinned} COMMIT;"
+        )
+    }
+
+    /// What a connection begins with: with options of ours, unless they were refused before.
+    pub(crate) fn login(&self, work: Work) -> Login {
+        let mut driver = self.driver.clone();
+        let asks = !self.refuses_options.load(Ordering::Relaxed);
+        if asks {
+            let version = self.version.load(Ordering::Relaxed);
+            let options = baseline::options(self.terms(work), version, driver.get_options());
+            driver.options(options);
+        }
+        Login { driver, asks }
+    }
+
+    /// Takes note that options are refused.
+    pub(crate) fn options_are_refused(&self) {
+        self.refuses_options.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes note of the server's major version.
+    pub(crate) fn version_is(&self, version: u32) {
+        self.version.store(version, Ordering::Relaxed);
+    }
 }
+
+/// What a connection begins with.
+pub(crate) struct Login {
+    pub(crate) driver: tokio_postgres::Config,
+    /// Whether it asks for settings.
+    pub(crate) asks: bool,
+}
+
+/// What a session is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// Batches, and all that commands and services do.
+    Host,
+    /// Bringing the schema up to date.
+    Migration,
+}
+
+/// How long a migration waits for a lock on a table: what is behind it waits too.
+const MIGRATION_LOCK: Duration = Duration::from_secs(60);
 
 /// A URL without a user names none to the driver, which takes the operating system's.
 fn user(driver: &tokio_postgres::Config) -> String {
@@ -116,40 +189,6 @@ fn place(driver: &tokio_postgres::Config) -> String {
             .or(driver.get_user())
             .unwrap_or_default()
     )
-}
-
-/// A session can write only in a transaction that begins READ WRITE: after a guest's ROLLBACK nothing can. An
-/// acknowledged commit is on disk. Values print the one way that the host parses.
-fn session(config: &PostgresConfig) -> String {
-    let millis = |timeout: Duration| timeout.as_millis().to_string();
-    let values = [
-        ("default_transaction_read_only", "on".to_owned()),
-        (
-            "default_transaction_isolation",
-            "'read committed'".to_owned(),
-        ),
-        ("statement_timeout", millis(config.statement_timeout)),
-        ("lock_timeout", millis(config.lock_timeout)),
-        (
-            "idle_in_transaction_session_timeout",
-            millis(config.idle_in_transaction_timeout),
-        ),
-        ("synchronous_commit", "on".to_owned()),
-        ("standard_conforming_strings", "on".to_owned()),
-        ("client_encoding", "'UTF8'".to_owned()),
-        ("DateStyle", "'ISO, YMD'".to_owned()),
-        ("TimeZone", "'UTC'".to_owned()),
-        ("IntervalStyle", "'postgres'".to_owned()),
-        ("extra_float_digits", "1".to_owned()),
-        ("bytea_output", "'hex'".to_owned()),
-        ("backslash_quote", "'safe_encoding'".to_owned()),
-        ("transform_null_equals", "off".to_owned()),
-        ("array_nulls", "on".to_owned()),
-        ("row_security", "on".to_owned()),
-    ];
-    values
-        .map(|(name, value)| format!("SET {name} = {value};"))
-        .join(" ")
 }
 
 /// Lets the server notice within a second that the host is gone. Not every platform can: it may be refused.

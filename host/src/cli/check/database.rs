@@ -8,7 +8,7 @@ use crate::inbox::{Inbox, InboxError, Preflight, Wall};
 pub(super) async fn findings(config: &Config) -> Vec<Finding> {
     match ask(config).await {
         Ok(findings) => findings,
-        Err(error) => vec![Finding::Problem(error.to_string())],
+        Err(error) => vec![Finding::inbox(&error)],
     }
 }
 
@@ -16,12 +16,24 @@ async fn ask(config: &Config) -> Result<Vec<Finding>, InboxError> {
     let inbox = Inbox::new(&config.postgres, Wall::default())?;
     let preflight = inbox.preflight().await?;
     let mut findings = judge(&preflight);
-    findings.push(match inbox.check_schema().await {
-        Ok(()) => Finding::Fine("schema \"tidegate\" is up to date".into()),
-        Err(error) => Finding::Problem(error.to_string()),
-    });
+    findings.extend(schema(&inbox).await);
     findings.extend(rights::findings(config, &inbox).await?);
     Ok(findings)
+}
+
+/// The schema, and where it is there, whether what the host relies on works in it.
+async fn schema(inbox: &Inbox) -> Vec<Finding> {
+    if let Err(error) = inbox.check_schema().await {
+        return vec![Finding::inbox(&error)];
+    }
+    let proved = match inbox.prove().await {
+        Ok(()) => Finding::Fine("the seals hold, and the host sees its own rows".into()),
+        Err(error) => Finding::inbox(&error),
+    };
+    vec![
+        Finding::Fine("schema \"tidegate\" is up to date".into()),
+        proved,
+    ]
 }
 
 fn judge(found: &Preflight) -> Vec<Finding> {
@@ -45,7 +57,7 @@ fn connections(found: &Preflight) -> Finding {
     } = found;
     let remedy = "lower postgres.max_connections or raise the limit";
     if needed > limit {
-        Finding::Problem(format!(
+        Finding::problem(format!(
             "this host opens up to {needed} connections and only {limit} are allowed ({limited_by}); {remedy}"
         ))
     } else if *needed > limit - in_use {
@@ -79,7 +91,7 @@ mod tests {
     fn connections_are_compared_with_the_limit() {
         assert!(matches!(connections(&found(97, 10)), Finding::Fine(_)));
         assert!(matches!(connections(&found(97, 90)), Finding::Warning(_)));
-        assert!(matches!(connections(&found(10, 0)), Finding::Problem(_)));
+        assert!(matches!(connections(&found(10, 0)), Finding::Problem(..)));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Finding;
+use crate::cli::exit::Exit;
 use crate::config::{Config, ConsumerConfig};
 use crate::kafka::{KafkaError, cluster_id, group_offsets, retention, topic_partitions};
 
@@ -12,7 +13,10 @@ pub(super) async fn findings(config: &Config) -> Vec<Finding> {
     let id = match cluster_id(&config.kafka).await {
         Ok(id) => id,
         // Nothing else would be answered either.
-        Err(error) => return vec![Finding::Problem(format!("{servers}: {error}"))],
+        Err(error) => {
+            let text = format!("{servers}: {error}");
+            return vec![Finding::Problem(Exit::of_kafka(&error), text)];
+        }
     };
     let mut findings = vec![Finding::Fine(format!("{servers}: Kafka cluster {id}"))];
     let mut letters = BTreeSet::new();
@@ -35,7 +39,10 @@ async fn consumer_findings(config: &Config, consumer: &ConsumerConfig) -> Vec<Fi
                 "consumer {name:?}: topic {topic:?} has {partitions} partitions, readable by group {:?}",
                 consumer.group
             )),
-            Err(error) => Finding::Problem(format!("consumer {name:?}: {error}")),
+            Err(error) => {
+                let text = format!("consumer {name:?}: {error}");
+                Finding::Problem(Exit::of_kafka(&error), text)
+            }
         });
         findings.extend(outlived(config, consumer, topic).await);
     }

@@ -58,17 +58,17 @@ fn about_login(login: &LoginRights, roles: &[&str]) -> Vec<Finding> {
 
 fn about_role(name: &str, role: Option<&RoleRights>, login: &str) -> Vec<Finding> {
     let Some(role) = role else {
-        return vec![Finding::Problem(format!(
+        return vec![Finding::problem(format!(
             "role {name:?} does not exist; CREATE ROLE \"{name}\" NOLOGIN; GRANT \"{name}\" TO \"{login}\""
         ))];
     };
     let mut findings = beyond("role", name, &role.rights);
     if let Some(excess) = role.excess().filter(|_| name != login) {
-        findings.push(Finding::Problem(format!(
+        findings.push(Finding::problem(format!(
             "role {name:?} {excess}: no handler may have it; give the handler a role of its own"
         )));
     } else if !role.may_be_taken {
-        findings.push(Finding::Problem(format!(
+        findings.push(Finding::problem(format!(
             "login {login:?} may not take the role {name:?}; GRANT \"{name}\" TO \"{login}\""
         )));
     }

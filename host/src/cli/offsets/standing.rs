@@ -131,5 +131,5 @@ fn later(why: &str) -> CliError {
 }
 
 pub(super) fn failed(error: KafkaError) -> CliError {
-    CliError::failed(&error)
+    CliError::Kafka(error)
 }

@@ -36,9 +36,23 @@ impl Params {
         })
     }
 
-    pub(super) fn has(&self, name: &str) -> bool {
+    /// The names, in their order.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         let (Self::Url { query: pairs, .. } | Self::Text(pairs)) = self;
-        pairs.iter().any(|(known, _)| known == name)
+        pairs.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// Each parameter by itself, as text that the driver reads.
+    pub(super) fn each_alone(&self) -> Vec<(String, String)> {
+        let alone = |(name, part): &(String, String)| {
+            let alone = match self {
+                Self::Url { .. } => format!("postgresql://?{part}"),
+                Self::Text(_) => Self::Text(vec![(name.clone(), part.clone())]).join(),
+            };
+            (name.clone(), alone)
+        };
+        let (Self::Url { query: pairs, .. } | Self::Text(pairs)) = self;
+        pairs.iter().map(alone).collect()
     }
 
     /// Takes a parameter out; the last one where it is given more than once.

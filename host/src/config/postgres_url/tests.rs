@@ -80,10 +80,49 @@ fn what_would_protect_less_than_it_says_is_refused() {
     assert_eq!(refused("sslmode=disable&sslcert=me.pem&sslkey=me.key"), OFF);
     assert_eq!(refused("sslmode=require&channel_binding=require"), BINDING);
     assert_eq!(refused("sslmode=require&sslnegotiation=direct"), DIRECT);
-    assert_eq!(refused("sslmode=verify-full&sslcrl=crl.pem"), LIBPQ_ONLY);
+    let libpqs = UrlError::Parameter("sslcrl", LIBPQ_ONLY);
+    assert_eq!(refused("sslmode=verify-full&sslcrl=crl.pem"), libpqs);
     // The driver would take a mode that is spelt like this, and connect without TLS.
     assert!(tls_of("postgresql://app@db/shop?ssl%6Dode=require").is_some());
     assert_eq!(parse("postgresql:///shop").err(), Some(NO_HOST));
+}
+
+#[test]
+fn a_parameter_is_named_where_its_name_cannot_be_a_secret() {
+    let refused = |url: &str| parse(url).err().unwrap().to_string();
+    for (name, value) in [
+        ("pgbouncer", "true"),
+        ("connection_limit", "1"),
+        ("schema", "public"),
+        ("search_path", "app"),
+        ("client_encoding", "utf8"),
+        ("connect_timeout", "5s"),
+        ("target_session_attrs", "best"),
+    ] {
+        for url in [
+            format!("postgresql://app:geheim@db/shop?{name}={value}"),
+            format!("host=db user=app password=geheim {name}={value}"),
+        ] {
+            let words = refused(&url);
+            assert!(
+                words.contains(&format!("the parameter {name}, ")),
+                "{words}"
+            );
+            assert!(
+                !words.contains("password") && !words.contains("geheim"),
+                "{words}"
+            );
+        }
+    }
+    assert!(
+        refused("postgresql://app:geheim@db/shop?pgbouncer=true").contains("pool_mode = session")
+    );
+    // A password that holds a raw ampersand.
+    let words = refused("postgresql://db/shop?password=ge&heim=1");
+    assert!(
+        !words.contains("heim") && words.contains("percent-encoded"),
+        "{words}"
+    );
 }
 
 #[test]

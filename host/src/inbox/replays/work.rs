@@ -3,6 +3,7 @@
 use tidegate_core::failure::Failure;
 use uuid::Uuid;
 
+use super::super::alive::{alive, within};
 use super::super::value::param::Param;
 use super::super::{Inbox, SqlParam};
 
@@ -11,7 +12,8 @@ const ANY: &str =
 
 /// The oldest request that nobody works on, or whose host has not been seen for a while, and in it the next letter,
 /// which is announced by its mark. A request whose row is locked is in the middle of a letter.
-const TAKE: &str = "
+const TAKE: &str = concat!(
+    "
 WITH request AS (
     UPDATE tidegate.replays SET owner = $2
      WHERE id = (
@@ -19,7 +21,9 @@ WITH request AS (
          WHERE r.consumer_name = $1 AND r.status = 'open'
            AND (r.owner IS NULL OR r.owner = $2 OR NOT EXISTS (
                SELECT 1 FROM tidegate.hosts h
-                WHERE h.consumer_name = $1 AND h.host = r.owner AND h.seen_at > now() - $3::bigint * interval '1 millisecond'))
+                WHERE h.consumer_name = $1 AND h.host = r.owner AND ",
+    alive!("h.seen_at", "$3"),
+    "))
          ORDER BY r.id LIMIT 1 FOR UPDATE SKIP LOCKED)
     RETURNING id),
 next AS (
@@ -29,7 +33,8 @@ marked AS (
     UPDATE tidegate.replay_letters l SET marks = l.marks + 1 FROM next n
      WHERE l.replay = n.replay AND l.position = n.position AND l.result IS NULL
     RETURNING l.position, l.letter_id, l.marks)
-SELECT r.id, m.position, m.letter_id, m.marks FROM request r LEFT JOIN marked m ON true";
+SELECT r.id, m.position, m.letter_id, m.marks FROM request r LEFT JOIN marked m ON true"
+);
 
 /// A letter that had no try: somebody else closed it.
 const SETTLE: &str = "
@@ -58,9 +63,6 @@ WITH mark AS (
     UPDATE tidegate.replay_letters l SET marks = l.marks - 1 FROM tidegate.replays r
      WHERE r.id = l.replay AND r.owner = $1 AND l.replay = $2 AND l.position = $3 AND l.result IS NULL AND l.marks > 0)
 UPDATE tidegate.replays SET owner = NULL, waits = NULL WHERE owner = $1 AND status = 'open' RETURNING id";
-
-/// A host that has not been seen for so long, in milliseconds, works on nothing any more.
-const GONE_MS: i64 = 10_000;
 
 /// A letter's turn in a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,7 +117,7 @@ impl Inbox {
     /// on all requests there are.
     pub async fn take_turn(&self, consumer: &str, host: Uuid) -> Result<Option<Taken>, Failure> {
         let host = Param::uuid(host);
-        let params: [SqlParam<'_>; 3] = [&consumer, &host, &GONE_MS];
+        let params: [SqlParam<'_>; 3] = [&consumer, &host, &within()];
         let rows = Self::write(&self.service, TAKE, &params).await?;
         Ok(rows.first().map(|row| {
             let replay = row.get(0);
