@@ -1,6 +1,6 @@
 //! A host that is refused beside the right one: it takes nothing, counts no death, slows nobody down.
 
-use tidegate_tests::{Host, OwnBroker, payments, test_env, wait_for};
+use tidegate_tests::{Host, OwnBroker, payments, test_env, wait_eq, wait_for};
 
 use crate::reader::{ACCOUNTS, Reader, wait_stopped};
 use crate::rows::{Counts, PATIENCE, settled};
@@ -60,7 +60,7 @@ impl Right {
         let deaths = "SELECT sum(unclean_ends + cardinality(marked_deaths)) FROM tidegate.progress";
         assert_eq!(db.query_one_i64(deaths).await, 0);
         let hosts = "SELECT count(*) FROM tidegate.hosts";
-        assert_eq!(db.query_one_i64(hosts).await, 1);
+        wait_eq(PATIENCE, "hosts", 1, async || db.query_one_i64(hosts).await).await;
         for word in ["fenced", "hosts have died", "taken anew"] {
             assert_eq!(self.host.log_count(word), 0, "{word}");
         }
