@@ -11,7 +11,6 @@ pub const LEFT: [(&[&str], &str); 13] = [
             "default_statistics_target",
             "effective_*",
             "enable_*",
-            "force_parallel_mode",
             "from_collapse_limit",
             "geqo*",
             "jit*",
