@@ -9,6 +9,7 @@
 mod brake;
 mod cli;
 mod cli_check;
+mod cloud_events;
 mod compaction;
 mod contention;
 mod contract;
@@ -85,6 +86,7 @@ mod same_log;
 mod sandbox;
 mod scene;
 mod shutdown;
+mod signals;
 mod soak;
 mod statements;
 mod stop_points;

@@ -145,6 +145,14 @@ impl Host {
         self.signal(Signal::SIGINT);
     }
 
+    /// Any signal by its number, real-time ones too, without waiting for what it does.
+    pub async fn signal_number(&self, number: i32) {
+        let command = format!("kill -{number} {}", self.pid());
+        let mut shell = tokio::process::Command::new("sh");
+        let sent = shell.args(["-c", &command]).status().await;
+        assert!(sent.unwrap().success(), "{command}");
+    }
+
     /// SIGTERM, and its exit code (-1 if a signal ended it); panics if it takes longer than 30 s.
     pub async fn terminate(&self) -> i32 {
         self.signal(Signal::SIGTERM);
