@@ -1,8 +1,13 @@
-//! A consumer's pulse: when its poll thread last turned, and whether it is a member of its group.
+//! A consumer's pulse: when its poll thread last turned, whether it is a member of its group, how far it has fetched.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use tidegate_core::record::TopicPartition;
+
+use super::statistics::Reach;
 use super::trouble::Trouble;
 
 /// Written by the poll thread, read by whoever asks how it is.
@@ -14,6 +19,8 @@ pub(super) struct Pulse {
     joined: AtomicBool,
     /// Why brokers do not let the client in.
     pub(super) trouble: Trouble,
+    /// How far fetching has come, of the partitions that are fetched.
+    reach: Mutex<HashMap<TopicPartition, Reach>>,
 }
 
 impl Default for Pulse {
@@ -23,6 +30,7 @@ impl Default for Pulse {
             turned: AtomicU64::new(0),
             joined: AtomicBool::new(false),
             trouble: Trouble::default(),
+            reach: Mutex::default(),
         }
     }
 }
@@ -33,6 +41,17 @@ impl Pulse {
         let millis = self.base.elapsed().as_millis();
         self.turned
             .store(u64::try_from(millis).unwrap_or(u64::MAX), Relaxed);
+    }
+
+    /// How far fetching has come.
+    pub(super) fn reaches(&self, reach: HashMap<TopicPartition, Reach>) {
+        *self.reach.lock().unwrap_or_else(PoisonError::into_inner) = reach;
+    }
+
+    /// What was said of that last.
+    pub(super) fn reach(&self) -> HashMap<TopicPartition, Reach> {
+        let reach = self.reach.lock().unwrap_or_else(PoisonError::into_inner);
+        reach.clone()
     }
 
     /// How long ago that was.

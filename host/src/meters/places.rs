@@ -16,6 +16,9 @@ pub struct Place {
     next: AtomicI64,
     acknowledged: AtomicI64,
     end: AtomicI64,
+    after: AtomicI64,
+    reached: AtomicI64,
+    held_back: AtomicI64,
 }
 
 impl Default for Place {
@@ -25,6 +28,9 @@ impl Default for Place {
             next: none(),
             acknowledged: none(),
             end: none(),
+            after: none(),
+            reached: none(),
+            held_back: none(),
         }
     }
 }
@@ -47,12 +53,33 @@ impl Place {
         self.end.store(end, Relaxed);
     }
 
-    /// How far N and C are behind the end, where they are known.
+    /// From `after` to before `to` the log holds no record that anybody will see.
+    pub fn reaches(&self, after: i64, to: i64) {
+        self.after.store(after, Relaxed);
+        self.reached.store(to, Relaxed);
+    }
+
+    /// How many offsets an open transaction holds back.
+    pub fn holds_back(&self, offsets: Option<i64>) {
+        self.held_back.store(offsets.unwrap_or(NONE), Relaxed);
+    }
+
+    /// How many offsets an open transaction holds back, where that is known.
+    pub fn held_back(&self) -> Option<i64> {
+        Some(self.held_back.load(Relaxed)).filter(|value| *value != NONE)
+    }
+
+    /// How far N and C are behind the end, where they are known: what is no record, such as a transaction's marker, keeps
+    /// nobody behind.
     pub fn lag(&self) -> (Option<i64>, Option<i64>) {
         let known = |value: &AtomicI64| Some(value.load(Relaxed)).filter(|value| *value != NONE);
-        let end = known(&self.end);
+        let (end, after, reached) = (known(&self.end), known(&self.after), known(&self.reached));
+        let seen = |at: i64| match after.zip(reached) {
+            Some((after, reached)) if after <= at && at < reached => reached,
+            _ => at,
+        };
         // The end is asked for now and then: N may be beyond it.
-        let behind = |value| Some((end? - known(value)?).max(0));
+        let behind = |value| Some((end? - seen(known(value)?)).max(0));
         (behind(&self.next), behind(&self.acknowledged))
     }
 }
@@ -135,6 +162,29 @@ mod tests {
         assert_eq!(place.lag(), (Some(0), Some(2)));
         place.forget();
         assert_eq!(place.lag(), (None, None));
+    }
+
+    #[test]
+    fn what_is_no_record_keeps_nobody_behind() {
+        let place = Place::default();
+        place.ends(9);
+        place.at(8, Some(5));
+        place.reaches(8, 9);
+        assert_eq!(
+            place.lag(),
+            (Some(0), Some(4)),
+            "C is before the last record"
+        );
+        place.at(8, Some(8));
+        assert_eq!(place.lag(), (Some(0), Some(0)));
+        place.ends(12);
+        assert_eq!(place.lag(), (Some(3), Some(3)));
+        place.at(7, Some(7));
+        assert_eq!(
+            place.lag(),
+            (Some(5), Some(5)),
+            "a record is still to be handled"
+        );
     }
 
     #[test]
