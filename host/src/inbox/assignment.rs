@@ -31,7 +31,7 @@ UPDATE tidegate.progress AS p
    SET owner = $4, owner_host = $5, updated_at = now(), unclean_at = next_offset,
        unclean_ends = CASE WHEN unclean_at = next_offset THEN unclean_ends ELSE 0 END
                     + (owner IS NOT NULL AND owner_host IS DISTINCT FROM $5)::int,
-       marked_by = NULL,
+       marked_by = NULL, stopped_for = CASE WHEN owner_host = $5 THEN stopped_for END,
        marked_offset = CASE WHEN marked_offset >= next_offset THEN marked_offset END,
        marked_deaths = CASE
            WHEN marked_offset < next_offset OR marked_offset IS NULL THEN '{}'
