@@ -5,7 +5,7 @@
 //! records into batches ([`partition`], [`pending`]), tries each in one transaction ([`attempt`], `claims`,
 //! [`guests`], `finish`; no more of them at the same time than get on together, [`lanes`]), asks the core for a verdict when one fails ([`react`]), and has Kafka's offset follow
 //! ([`offsets`]). [`relay`] publishes dead letters, [`replay`] handles them again on request, [`prune`] removes expired
-//! claims and letters that are over; [`lag`] and [`survey`] ask for what only Kafka and the database know of the metrics.
+//! claims and letters that are over, [`stops`] writes down which partitions wait; [`lag`] and [`survey`] ask for what only Kafka and the database know of the metrics.
 
 pub mod alone;
 pub mod assignment;
@@ -31,6 +31,7 @@ pub mod repeats;
 pub mod replay;
 pub mod roster;
 pub mod shared;
+pub mod stops;
 pub mod supervisor;
 pub mod survey;
 pub mod tasks;
