@@ -1,6 +1,7 @@
 //! Turns what a command found into a table for people or JSON for scripts. Pure.
 
 use serde::Serialize;
+use tidegate_core::text::push_escaped;
 
 /// How an answer is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -136,7 +137,7 @@ fn chars(text: &str) -> usize {
     text.chars().count()
 }
 
-/// One line, without control characters (which could move a terminal's cursor), and not too long.
+/// One line that a terminal shows as it is, and not too long.
 fn cut(text: &str, most: usize) -> String {
     let mut line = String::new();
     for (n, c) in text.chars().enumerate() {
@@ -144,10 +145,7 @@ fn cut(text: &str, most: usize) -> String {
             line.push('…');
             break;
         }
-        match c.is_control() {
-            true => line.extend(c.escape_default()),
-            false => line.push(c),
-        }
+        push_escaped(&mut line, c);
     }
     line
 }

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use tidegate_core::text::escaped;
+
 use super::shown::Shown;
 
 /// Where a value was written. Sorted as problems are printed.
@@ -165,12 +167,5 @@ fn push(list: &RefCell<Vec<Problem>>, at: &Place, text: String) {
 
 /// A quoted key may hold line ends and codes that move a terminal's cursor: they are shown as they would be written.
 fn one_line(text: String) -> String {
-    if !text.contains(char::is_control) {
-        return text;
-    }
-    let shown = |c: char| match c.is_control() {
-        true => c.escape_default().to_string(),
-        false => c.to_string(),
-    };
-    text.chars().map(shown).collect()
+    escaped(&text).into_owned()
 }

@@ -1,7 +1,7 @@
 //! What the server says when it refuses a statement: its names are for everybody, its own words are not.
 
 use crate::sqlstate;
-use crate::text::bounded;
+use crate::text::{bounded, is_unprintable};
 
 /// The server's own words. They may hold values of rows (`invalid input syntax for type integer: "…"`), so that they are
 /// for the guest that sent the statement and for the dead letter's row, and no log shows them.
@@ -107,5 +107,5 @@ fn plain(name: &str) -> String {
 }
 
 fn one_line(text: &str, max: usize) -> String {
-    bounded(&text.replace(char::is_control, " "), max)
+    bounded(&text.replace(is_unprintable, " "), max)
 }

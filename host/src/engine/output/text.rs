@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use tidegate_core::text::{is_unprintable, push_escaped};
 use tracing::Level;
 
 use super::MAX_LINE;
@@ -65,21 +66,20 @@ pub(super) fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_LINE)]
 }
 
-/// `text` with its control characters escaped: a guest cannot forge a line or drive a terminal.
+/// `text` with what is unprintable escaped, but for tabs: a guest cannot forge a line or drive a terminal.
 pub(super) fn printable(text: &str) -> Cow<'_, str> {
-    let hidden = |c: char| c.is_control() && c != '\t';
+    let hidden = |c: char| c != '\t' && is_unprintable(c);
     if !text.contains(hidden) {
         return Cow::Borrowed(text);
     }
-    let mut escaped = String::with_capacity(text.len() + 8);
+    let mut shown = String::with_capacity(text.len() + 8);
     for c in text.chars() {
-        if hidden(c) {
-            escaped.extend(c.escape_default());
-        } else {
-            escaped.push(c);
+        match c {
+            '\t' => shown.push(c),
+            _ => push_escaped(&mut shown, c),
         }
     }
-    Cow::Owned(escaped)
+    Cow::Owned(shown)
 }
 
 #[cfg(test)]
@@ -89,6 +89,7 @@ mod tests {
     #[test]
     fn control_characters_are_escaped() {
         assert_eq!(printable("a\tb"), "a\tb");
-        assert_eq!(printable("a\nb\u{1b}[0m"), "a\\nb\\u{1b}[0m");
+        assert_eq!(printable("a\tb\nc\u{1b}[0m"), "a\tb\\nc\\u{1b}[0m");
+        assert_eq!(printable("a\u{202e}b"), "a\\u{202e}b");
     }
 }
