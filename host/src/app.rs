@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use self::watched::Watched;
-use crate::config::{Config, ConsumerConfig, defaults};
+use crate::config::{Config, ConsumerConfig, KafkaConfig, defaults};
 use crate::engine::{Engine, EngineOptions, GuestEnv, watch};
 use crate::inbox::{Inbox, InboxError, KeepRule, PruneRule, Wall};
 use crate::kafka::{self, Publisher, Subscription};
@@ -20,6 +20,8 @@ use crate::signals::Signals;
 use crate::worker::alone::Stage;
 use crate::worker::control;
 use crate::worker::prune::{Rules, prune};
+use crate::worker::readiness;
+use crate::worker::registration::Registration;
 use crate::worker::relay::relay;
 use crate::worker::replay::replay;
 use crate::worker::shared::{Db, Host, Parts, Shared};
@@ -82,6 +84,8 @@ pub async fn run_until(
     let watched = Watched::start(&config, &mut tasks, &stop).await?;
     let inbox = Inbox::new(&config.postgres, options.wall).map_err(setup)?;
     schema(&inbox, options.migrate, &stop).await?;
+    let kafka = Arc::new(config.kafka.clone());
+    let registrations = register(&config, (&kafka, &inbox), &mut tasks, &stop).await;
     let engine = Engine::new(engine_options(&config)).map_err(setup)?;
     // Nobody joins a group before every module is there.
     let (mut handlers, mut tenants) = (Vec::new(), Vec::new());
@@ -97,11 +101,14 @@ pub async fn run_until(
     }
     let mut consumers = Vec::new();
     let (host, stage) = (Host::this(), Stage::default());
-    for ((consumer, handler), tenants) in config.consumers.iter().zip(&handlers).zip(tenants) {
+    let handled = config.consumers.iter().zip(&handlers);
+    for ((consumer, handler), (tenants, registration)) in
+        handled.zip(tenants.into_iter().zip(registrations))
+    {
         let meters = Meters::new(&watched.registry, consumer);
         let handlers = (handler.changed(), tenants);
         let parts = (consumer, handlers, inbox.clone(), engine.clone());
-        let process = (&host, &stage, meters);
+        let process = (&host, &stage, meters, registration);
         consumers.push(start(&config, parts, process, (&mut tasks, &stop))?);
     }
     tasks.spawn(task(retention::warn(config.clone(), stop.clone())));
@@ -153,6 +160,33 @@ async fn schema(inbox: &Inbox, migrate: bool, stop: &CancellationToken) -> Resul
     }
 }
 
+/// Begins to write down where topics end, where consumers begin there, and waits for that a while: so the end is the one
+/// of the start, however long modules take.
+async fn register(
+    config: &Config,
+    (kafka, inbox): (&Arc<KafkaConfig>, &Inbox),
+    tasks: &mut JoinSet<Result<(), String>>,
+    stop: &CancellationToken,
+) -> Vec<Registration> {
+    let mut registrations = Vec::new();
+    for consumer in &config.consumers {
+        let (registration, work) = Registration::of(consumer, kafka, inbox);
+        let stop = stop.clone();
+        tasks.spawn(task(async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = work => {}
+            }
+        }));
+        registrations.push(registration);
+    }
+    tokio::select! {
+        () = stop.cancelled() => {}
+        _ = join_all(registrations.iter().cloned().map(Registration::done_soon)) => {}
+    }
+    registrations
+}
+
 fn start(
     config: &Config,
     (consumer, (modules, handlers), inbox, engine): (
@@ -161,7 +195,7 @@ fn start(
         Inbox,
         Engine<Db>,
     ),
-    (host, stage, meters): (&Host, &Stage, Arc<Meters>),
+    (host, stage, meters, registration): (&Host, &Stage, Arc<Meters>, Registration),
     (tasks, stop): (&mut JoinSet<Result<(), String>>, &CancellationToken),
 ) -> Result<Arc<Shared>, AppError> {
     let subscription = Subscription {
@@ -182,6 +216,7 @@ fn start(
         modules,
         batch_time,
         meters,
+        registration,
         host: host.clone(),
         stage: stage.clone(),
     };
@@ -194,6 +229,7 @@ fn start(
     ));
     tasks.spawn(task(control::keep(shared.clone(), stop.clone())));
     tasks.spawn(task(stops::keep(shared.clone(), stop.clone())));
+    tasks.spawn(task(readiness::watch(shared.clone(), stop.clone())));
     tasks.spawn(task(replay(shared.clone(), stop.clone())));
     tasks.spawn(task(tenants::keep(shared.clone(), handlers, stop.clone())));
     if let Some(topic) = consumer.dead_letter_topic.clone() {

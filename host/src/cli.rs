@@ -106,7 +106,13 @@ struct FormatArgs {
 /// The whole command, from arguments to exit code.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    match execute(cli) {
+    let log = telemetry::init(cli.log_format).map_err(|error| CliError::Usage(error.to_string()));
+    // What is said at the end leaves before the log ends.
+    let (outcome, _log) = match log {
+        Ok(log) => (execute(cli), Some(log)),
+        Err(error) => (Err(error), None),
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             output::complain(&error);
@@ -116,7 +122,6 @@ pub fn main() -> ExitCode {
 }
 
 fn execute(cli: Cli) -> Result<(), CliError> {
-    telemetry::init(cli.log_format).map_err(|error| CliError::Usage(error.to_string()))?;
     if let Command::DevServices(args) = cli.command {
         return Ok(crate::dev::services(args)?);
     }

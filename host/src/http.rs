@@ -3,9 +3,10 @@
 mod gauges;
 mod health;
 mod listener;
+mod seats;
 mod view;
 
-use std::future::IntoFuture;
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -16,16 +17,19 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio_util::sync::CancellationToken;
 
-use listener::Bounded;
 pub use view::{Live, View};
+
+use crate::worker::readiness::Finding;
 
 /// The text format's type, by version.
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// The most problems that are named in an answer.
+const NAMED: usize = 50;
 const JSON: &str = "application/json";
 
 /// A server that listens and serves nothing yet.
 pub struct Server {
-    listener: Bounded,
+    listener: tokio::net::TcpListener,
     address: SocketAddr,
 }
 
@@ -44,20 +48,13 @@ impl Server {
         let listener = tokio::net::TcpListener::bind(address).await;
         let listener = listener.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
-        Ok(Self {
-            listener: Bounded::new(listener),
-            address,
-        })
+        Ok(Self { listener, address })
     }
 
-    /// Serves until `stop`; then requests under way are answered, which is bounded by a connection's time.
+    /// Serves until `stop`; then requests under way are answered, for a second at most.
     pub async fn serve(self, view: Arc<View>, stop: CancellationToken) {
         tracing::info!(address = %self.address, "metrics and health are served over HTTP");
-        let served = axum::serve(self.listener, router(view))
-            .with_graceful_shutdown(async move { stop.cancelled().await });
-        if let Err(error) = served.into_future().await {
-            tracing::error!(%error, "metrics and health are no longer served");
-        }
+        listener::serve(self.listener, router(view), stop).await;
     }
 }
 
@@ -101,13 +98,19 @@ async fn wrong_method() -> Response {
     (StatusCode::METHOD_NOT_ALLOWED, text).into_response()
 }
 
-/// What is wrong, as JSON; nothing wrong is 200.
-fn report(what: &str, problems: &[String]) -> Response {
-    let status = match problems.is_empty() {
+/// What is wrong, as JSON, in words and by kind; nothing wrong is 200.
+fn report(what: &str, findings: &[Finding]) -> Response {
+    let (fine, named) = (findings.is_empty(), findings.iter().take(NAMED));
+    let status = match fine {
         true => StatusCode::OK,
         false => StatusCode::SERVICE_UNAVAILABLE,
     };
-    let body = serde_json::json!({ what: problems.is_empty(), "problems": problems });
+    let more = findings.len().checked_sub(NAMED).filter(|more| *more > 0);
+    let problems = named.map(|finding| finding.words.clone());
+    let problems = problems.chain(more.map(|more| format!("and {more} more")));
+    let kinds: BTreeSet<_> = findings.iter().map(|f| f.problem.name()).collect();
+    let problems: Vec<_> = problems.collect();
+    let body = serde_json::json!({ what: fine, "problems": problems, "kinds": kinds });
     answer(status, JSON, format!("{body}\n"))
 }
 

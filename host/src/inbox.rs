@@ -31,6 +31,7 @@ mod statements;
 mod survey;
 mod tenants;
 mod tls;
+mod token;
 mod transaction;
 mod value;
 mod wire;
@@ -59,6 +60,7 @@ pub use rights::{LoginRights, Rights, RoleRights};
 pub use survey::{ClaimFigures, LetterFigures, PoolFigures};
 pub use tenants::{TenantRow, TenantState};
 pub use tidegate_wall::{Judge, Rules, Wall};
+pub use token::{Standing, Token};
 pub use transaction::{
     BatchHead, Begun, Finish, Guest, ModulesOf, ReplayBegun, ReplayEnd, ReplayHead, ReplayResult,
     ResultLimits, Transaction,

@@ -44,7 +44,7 @@ use crate::config::{KafkaConfig, QueueLimits};
 pub use consumer::Consumer;
 pub use error::KafkaError;
 pub use groups::{group_members, offsets_at, put_group_offsets};
-pub use offsets::{GroupOffset, cluster_id, group_offsets, topic_partitions};
+pub use offsets::{GroupOffset, LogRange, cluster_id, group_offsets, log_ranges, topic_partitions};
 pub use options::check_options;
 pub use publisher::{Outgoing, Publisher};
 pub use queue::{PartitionQueue, QueueEnd};
@@ -80,9 +80,7 @@ pub enum GroupEvent {
     Failed(KafkaError),
 }
 
-/// Joins the group and starts the consumer's poll thread.
-///
-/// Returns at once, whether or not a broker can be reached: joining goes on in the background.
+/// Starts the consumer's poll thread. [`Consumer::join`] joins the group.
 ///
 /// # Errors
 /// A topic name that Kafka does not allow, or options that librdkafka refuses.

@@ -1,12 +1,31 @@
 //! The log: stderr, filtered by `TIDEGATE_LOG`. stdout belongs to what commands print.
+//!
+//! Lines leave by a queue ([`outlet`]), so that neither a reader that stands still nor one that is gone stops a record,
+//! a probe or a signal.
+
+mod outlet;
+
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::io::Write;
+use std::sync::OnceLock;
+use std::time::Duration;
 
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
+
+use outlet::{Outlet, Writer};
 
 /// The variable that filters the log.
 pub const LOG_VARIABLE: &str = "TIDEGATE_LOG";
 
 /// What is logged when [`LOG_VARIABLE`] is not set: the chatter of libraries is not news.
 pub const DEFAULT_FILTER: &str = "info,rdkafka=warn,librdkafka=warn,refinery_core=warn";
+
+/// How long the last lines may take at the end of the process.
+const LAST: Duration = Duration::from_secs(1);
+
+/// The process has one stderr.
+static STDERR: OnceLock<Outlet> = OnceLock::new();
 
 /// How a log line looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -28,13 +47,28 @@ pub enum TelemetryError {
     /// Somebody set up another log in this process.
     #[error("the log was set up before: {0}")]
     Twice(String),
+    /// The system gives no thread.
+    #[error("the log's thread cannot be started: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+/// This process's log. Dropping it writes what waits, for a second at most; what is logged afterwards is lost.
+#[must_use = "the log ends when it is dropped"]
+pub struct Log(Option<Writer>);
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        if let Some(writer) = self.0.take() {
+            writer.close(LAST);
+        }
+    }
 }
 
 /// Sets up this process's log.
 ///
 /// # Errors
 /// A filter that cannot be read, or a second log.
-pub fn init(format: LogFormat) -> Result<(), TelemetryError> {
+pub fn init(format: LogFormat) -> Result<Log, TelemetryError> {
     let given = std::env::var(LOG_VARIABLE).unwrap_or_default();
     let directives = if given.trim().is_empty() {
         DEFAULT_FILTER
@@ -43,14 +77,73 @@ pub fn init(format: LogFormat) -> Result<(), TelemetryError> {
     };
     let filter = EnvFilter::try_new(directives)
         .map_err(|error| TelemetryError::Filter(error.to_string()))?;
+    let (outlet, writer) = Outlet::open(std::io::stderr(), tell_lost)?;
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr);
+        // What cannot be formatted would be said on stderr by whoever logs.
+        .log_internal_errors(false)
+        .with_writer(Lines(outlet.clone()));
     let outcome = match format {
         LogFormat::Text => log.with_ansi(ansi()).try_init(),
         LogFormat::Json => log.json().flatten_event(true).try_init(),
     };
-    outcome.map_err(|error| TelemetryError::Twice(error.to_string()))
+    outcome.map_err(|error| TelemetryError::Twice(error.to_string()))?;
+    STDERR.get_or_init(|| outlet);
+    std::panic::set_hook(Box::new(panicked));
+    Ok(Log(Some(writer)))
+}
+
+/// Says `text` on stderr beside the log, behind what is logged already. Where stderr is not read, it is lost.
+pub fn say(text: &str) {
+    match STDERR.get() {
+        Some(outlet) => outlet.offer(format!("{text}\n").as_bytes()),
+        None => writeln!(std::io::stderr(), "{text}").unwrap_or_default(),
+    }
+}
+
+/// How many lines of the log were lost since the start.
+pub fn lost_lines() -> u64 {
+    STDERR.get().map_or(0, Outlet::lost)
+}
+
+fn tell_lost(lines: u64) {
+    tracing::warn!(
+        lines,
+        "lines of this log are lost: nobody read it, or it could not be written; records went on"
+    );
+}
+
+/// The standard hook would wait for whoever reads stderr.
+fn panicked(info: &std::panic::PanicHookInfo<'_>) {
+    let backtrace = Backtrace::capture();
+    match backtrace.status() {
+        BacktraceStatus::Captured => tracing::error!("{info}\n{backtrace}"),
+        _ => tracing::error!("{info}"),
+    }
+}
+
+/// Makes lines of events: each is written at once, whole.
+struct Lines(Outlet);
+
+impl<'a> MakeWriter<'a> for Lines {
+    type Writer = Line<'a>;
+
+    fn make_writer(&'a self) -> Line<'a> {
+        Line(&self.0)
+    }
+}
+
+struct Line<'a>(&'a Outlet);
+
+impl Write for Line<'_> {
+    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+        self.0.offer(line);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Colours are for terminals whose owner did not refuse them.

@@ -1,5 +1,6 @@
 //! Who is measured: the host, PostgreSQL alone, native consumers. All are started, watched and stopped alike.
 
+pub(crate) mod beside;
 pub(crate) mod host;
 mod job;
 pub(crate) mod native;

@@ -12,6 +12,9 @@ use crate::postgres::create;
 use crate::wait::wait_blocking;
 use crate::{paths, ports, reaper};
 
+/// The cluster's id of every broker that is given no other.
+const CLUSTER: &str = "MkU3OEVBNTcwNTJENDM2Qg";
+
 const STARTED: &str = "Kafka Server started";
 
 /// Settings that do not depend on ports. Short waits where tests would wait; permissive about records' timestamps.
@@ -60,6 +63,8 @@ pub(crate) struct BrokerSpec {
     pub(crate) listeners: Vec<(String, String)>,
     /// Settings beside the usual ones, a line each.
     pub(crate) settings: String,
+    /// Its cluster's id, where it is not that of all others.
+    pub(crate) cluster: Option<String>,
     /// Users, as the storage tool is told of them.
     pub(crate) scram: Vec<String>,
 }
@@ -100,6 +105,11 @@ impl Broker {
         Err(last)
     }
 
+    /// The directory of a partition's log.
+    pub(crate) fn log_dir(&self, topic: &str, partition: i32) -> PathBuf {
+        self.dir.join(format!("data/{topic}-{partition}"))
+    }
+
     /// Ends it by this signal and waits until it is gone. Fine if it has ended.
     pub(crate) fn stop(&mut self, signal: Signal) -> Result<(), String> {
         let id = self.child.id();
@@ -130,6 +140,11 @@ fn try_start(libs: &Path, spec: &BrokerSpec, attempt: u32) -> Result<Broker, Str
     let file = dir.join("server.properties");
     paths::write(&file, &properties(&dir, spec, own, (behind, more)));
     format_storage(libs, spec, (&file, &dir.join("data")))?;
+    if let Some(cluster) = &spec.cluster {
+        let file = dir.join("data/meta.properties");
+        let text = paths::read(&file).replace(CLUSTER, cluster);
+        paths::write(&file, &text);
+    }
     let child = run(libs, &file, &dir.join("broker.log"))?;
     Ok(Broker {
         port: own[0],
@@ -246,7 +261,7 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
 fn run_format(libs: &Path, scram: &[String], file: &Path) -> Result<(), String> {
     let output = java(libs)
         .args(["kafka.tools.StorageTool", "format"])
-        .args(["-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c"])
+        .args(["-t", CLUSTER, "-c"])
         .arg(file)
         .args(scram.iter().flat_map(|user| ["--add-scram", user.as_str()]))
         .output()

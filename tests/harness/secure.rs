@@ -125,6 +125,7 @@ fn broker(authority: &Authority) -> BrokerSpec {
     });
     let listeners = [("TLS", "SSL"), ("SCRAM", "SASL_SSL"), ("PLAIN", "SASL_SSL")];
     BrokerSpec {
+        cluster: None,
         name: "secure-kafka".to_owned(),
         fronts: Vec::new(),
         listeners: listeners.map(|(name, kind)| (name.to_owned(), kind.to_owned())).to_vec(),

@@ -6,7 +6,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::task::block_in_place;
 
-use crate::broker::Broker;
+use crate::broker::{Broker, BrokerSpec};
 use crate::postgres::{Postgres, ServerSpec};
 use crate::{paths, reaper};
 
@@ -66,6 +66,28 @@ impl OwnBroker {
     pub async fn start(name: &str) -> OwnBroker {
         let name = name.to_owned();
         OwnBroker(started(move || Broker::start(&name, &[])).await)
+    }
+
+    /// The same as another cluster than all other brokers are.
+    pub async fn of_another_cluster(name: &str) -> OwnBroker {
+        let spec = BrokerSpec {
+            name: name.to_owned(),
+            cluster: Some("T3RoZXJDbHVzdGVyT2ZVcw".to_owned()),
+            ..BrokerSpec::default()
+        };
+        OwnBroker(started(move || Broker::start_as(&spec)).await)
+    }
+
+    /// Takes every record out of a partition's log, as a disk that was lost does. The broker must not run.
+    pub fn lose_log(&self, topic: &str, partition: i32) {
+        let dir = self.0.log_dir(topic, partition);
+        let files = std::fs::read_dir(&dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
+        for file in files.flatten().map(|file| file.path()) {
+            // By it the broker knows the topic again.
+            if !file.ends_with("partition.metadata") {
+                expect(std::fs::remove_file(&file).map_err(|e| e.to_string()));
+            }
+        }
     }
 
     /// `127.0.0.1:port`.

@@ -17,7 +17,7 @@ fn braked(consumer: Consumer) -> Consumer {
         .batch("max_wait", "0ms")
 }
 
-async fn state(scene: &Scene) -> String {
+pub(crate) async fn state(scene: &Scene) -> String {
     if !exists(&scene.env.db, "tidegate.consumers").await {
         return "running".to_owned();
     }
@@ -29,7 +29,7 @@ async fn state(scene: &Scene) -> String {
     rows[0][0].clone().unwrap()
 }
 
-async fn wait_state(scene: &Scene, expected: &str) {
+pub(crate) async fn wait_state(scene: &Scene, expected: &str) {
     wait_eq(
         PATIENCE,
         "the consumer's state",
@@ -165,6 +165,55 @@ async fn a_fleet_stops_at_its_next_batch_and_resumes_by_command() {
     let episodes = "SELECT max(episode) FROM tidegate.consumers";
     assert_eq!(scene.env.db.query_one_i64(episodes).await, 2);
     assert_eq!((one.terminate().await, two.terminate().await), (0, 0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_that_runs_another_module_than_the_braked_one_goes_on() {
+    let scene = Scene::new("brake-owner", 2, 200).await;
+    let file = scene.env.guest_copy("rejects", "bad.wasm").await;
+    let bad = digest(&guest_bytes("rejects").await);
+    let consumer = async |guest: &str| braked(scene.consumer(guest).await);
+    let good_config = scene.env.config().consumer(consumer("credit-rust").await);
+    let bad_config = scene.env.config();
+    let bad_config = bad_config.consumer(consumer("rejects").await.handler(file.as_path()));
+    let one = scene.env.host(good_config.clone()).start().await;
+    one.wait_log("position taken", PATIENCE).await;
+    let two = scene.env.host(bad_config.clone()).start().await;
+    two.wait_log("position taken", PATIENCE).await;
+    // Each of the two has one of the partitions: the bad module rejects what is in its own.
+    let records = (1..=40).flat_map(|n| {
+        [0, 1].map(|partition| pay(n, &format!("{partition}-{n}"), "reject").to(partition))
+    });
+    scene.produce(records.collect()).await;
+    wait_state(&scene, "braked").await;
+    one.wait_log("this one goes on", PATIENCE).await;
+    wait_for(PATIENCE, "the good module's partition", async || {
+        (scene.counts().await.done == 40).then_some(())
+    })
+    .await;
+    let shown = command(
+        &scene,
+        &good_config,
+        &["consumer", "list", "--format", "json"],
+    )
+    .await;
+    assert!(shown.contains(&bad) && shown.contains("braked"), "{shown}");
+
+    // The other partition is handled too, once its host is gone, and the module that tripped it stays held back.
+    assert_eq!(two.terminate().await, 0);
+    let letters = scene.counts().await.rejected;
+    assert!((1..=10).contains(&letters), "{letters}");
+    scene
+        .wait_counts(done_and_rejected(80 - letters, letters))
+        .await;
+    let again = scene.env.host(bad_config).start().await;
+    again.wait_log("the consumer is braked", PATIENCE).await;
+    scene.produce(rejected(41, 60)).await;
+    assert_eq!(again.terminate().await, 0);
+    scene
+        .wait_counts(done_and_rejected(100 - letters, letters))
+        .await;
+    assert_eq!(one.terminate().await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,10 +1,14 @@
 //! Health: what is not ready is named, and ready comes back by itself.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use serde_json::Value;
 use tidegate_tests::{Answer, Ledger, TestEnv, ask, secs, test_env, try_ask, wait_for};
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
 
 use crate::rows::{Counts, settled};
 use crate::scene::{Scene, done_and_rejected, pay};
@@ -204,5 +208,49 @@ async fn connections_that_say_nothing_end_and_keep_nobody_out() {
         let ended = tokio::time::timeout(Duration::from_secs(60), stream.read_to_end(&mut rest));
         ended.await.expect("the host ends it").ok();
     }
+    assert_eq!(host.terminate().await, 0);
+}
+
+/// Sends half a request, waits until the host has had enough, and comes again.
+async fn slow_client(address: String, there: Arc<AtomicUsize>) {
+    let mut first = true;
+    loop {
+        let Ok(mut stream) = TcpStream::connect(&address).await else {
+            continue;
+        };
+        let sent = stream.write_all(b"GET /livez HTTP/1.1\r\nX-Slow: ").await;
+        if std::mem::take(&mut first) {
+            there.fetch_add(1, Relaxed);
+        }
+        if sent.is_ok() {
+            stream.read_u8().await.ok();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_probe_is_answered_beside_a_thousand_slow_clients() {
+    const CLIENTS: usize = 1000;
+    let env = test_env("health-slow").await;
+    let host = idle_host(&env).await;
+    let address = host.http().await;
+    let (there, mut clients) = (Arc::<AtomicUsize>::default(), JoinSet::new());
+    for _ in 0..CLIENTS {
+        clients.spawn(slow_client(address.clone(), Arc::clone(&there)));
+    }
+    wait_for(secs(60), "the clients", async || {
+        (there.load(Relaxed) == CLIENTS).then_some(())
+    })
+    .await;
+    // A prober's patience, a few times in a row.
+    let mut row = 0;
+    wait_for(secs(60), "five probes in a row", async || {
+        let probe = try_ask(&address, "GET", "/livez");
+        let answer = tokio::time::timeout(Duration::from_secs(1), probe).await;
+        let answered = matches!(answer, Ok(Ok(Answer { status: 200, .. })));
+        row = if answered { row + 1 } else { 0 };
+        (row == 5).then_some(())
+    })
+    .await;
     assert_eq!(host.terminate().await, 0);
 }

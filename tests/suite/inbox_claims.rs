@@ -8,7 +8,7 @@ use tidegate_core::claim::{Claimed, DuplicateKind};
 use tidegate_core::outcome::Outcome;
 use uuid::Uuid;
 
-use super::inbox_support::{claim, db, finish, hour, key};
+use super::inbox_support::{claim, db, finish, hour, key, take};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_is_new_once_and_then_a_duplicate_of_either_kind() {
@@ -81,10 +81,7 @@ async fn of_two_that_race_for_an_expired_claim_one_wins() {
     let mut second = key();
     second.source.partition = 1;
     let owner = Uuid::new_v4();
-    db.inbox
-        .take_token(&second, (owner, Uuid::from_u128(1)))
-        .await
-        .expect("a token");
+    take(&db.inbox, &second, owner, 1).await.expect("a token");
     db.handle(0, vec![claim("a", 0, Duration::ZERO)]).await;
     let (winner, claimed) = db.open(1, vec![hour("a", 1)]).await;
     assert_eq!(claimed, [Claimed::TakenOver]);

@@ -2,21 +2,19 @@
 
 use std::time::Duration;
 
-use tidegate::inbox::{Begun, Inbox, Wall};
+use tidegate::inbox::{BatchHead, Begun, Inbox, Wall};
 use tidegate_core::control::State;
 use tidegate_core::crash::{Ends, Marked};
 use tidegate_core::progress::{Failing, Progress};
 use uuid::Uuid;
 
-use super::inbox_support::{db, finish, key};
+use super::inbox_support::{db, finish, key, take};
 
 const FIRST: u128 = 1;
 const SECOND: u128 = 2;
 
 async fn taken(inbox: &Inbox, token: Uuid, host: u128) -> Progress {
-    let progress = inbox
-        .take_token(&key(), (token, Uuid::from_u128(host)))
-        .await;
+    let progress = take(inbox, &key(), token, host).await;
     progress.expect("a token").expect("a row")
 }
 
@@ -31,10 +29,11 @@ fn ends(unclean: u32, marked: Option<(i64, u32)>) -> Ends {
 async fn the_fence_holds_a_paused_or_braked_consumer_back() {
     let db = db(Wall::Grammar).await;
     let begin = async || {
-        db.inbox
-            .begin(&db.head(0, vec![]), false)
-            .await
-            .expect("answered")
+        let head = BatchHead {
+            module: [1; 32],
+            ..db.head(0, vec![])
+        };
+        db.inbox.begin(&head, false).await.expect("answered")
     };
     assert!(db.inbox.pause("c", "why").await.expect("paused"));
     assert!(!db.inbox.pause("c", "again").await.expect("answered"));
@@ -54,13 +53,54 @@ async fn the_fence_holds_a_paused_or_braked_consumer_back() {
     assert_eq!(brake().await, Some(1));
     assert_eq!(brake().await, None, "it is on already");
     assert!(matches!(begin().await, Begun::Held));
-    assert!(!db.inbox.lift("c", &bad).await.expect("answered"));
-    assert!(db.inbox.lift("c", &good).await.expect("lifted"));
+    // It is the module's that tripped it: a host that runs another goes on, until that one trips it too.
+    let with = async |module: [u8; 32]| {
+        let head = BatchHead {
+            module,
+            ..db.head(0, vec![])
+        };
+        let begun = db.inbox.begin(&head, false).await.expect("answered");
+        match begun {
+            Begun::Open(transaction, _) => {
+                transaction.rollback().await;
+                true
+            }
+            Begun::Held => false,
+            Begun::Landed(_) | Begun::Fenced => panic!("neither open nor held"),
+        }
+    };
+    assert!(!with(bad).await);
+    assert!(with(good).await);
+    let second = [3; 32];
+    let joined = db.inbox.brake("c", "bad too", &second, hour).await;
+    assert_eq!(joined.expect("braked"), Some(2));
+    assert_eq!(
+        (with(bad).await, with(second).await, with(good).await),
+        (false, false, true)
+    );
+
+    // Not lifted by what tripped it, nor while another host runs that.
+    let (one, two) = (Uuid::new_v4(), Uuid::new_v4());
+    let lift = async |module: &[u8; 32]| db.inbox.lift("c", one, module).await.expect("answered");
+    db.inbox
+        .beat("c", (two, "two"), &bad)
+        .await
+        .expect("beaten");
+    assert_eq!(
+        (lift(&bad).await, lift(&second).await, lift(&good).await),
+        (false, false, false)
+    );
+    db.inbox
+        .beat("c", (two, "two"), &good)
+        .await
+        .expect("beaten");
+    assert!(lift(&good).await);
+    assert!(with(bad).await);
     assert_eq!(
         db.inbox.control("c").await.expect("read").state,
         State::Running
     );
-    assert_eq!(brake().await, Some(2));
+    assert_eq!(brake().await, Some(3));
     // Another consumer is not touched.
     assert_eq!(
         db.inbox.control("d").await.expect("read").state,

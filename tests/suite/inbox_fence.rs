@@ -7,7 +7,7 @@ use tidegate_core::failure::Failure;
 use tidegate_core::progress::{Counts, LastRecord};
 use uuid::Uuid;
 
-use super::inbox_support::{config, connect, database, db, finish, hour, key};
+use super::inbox_support::{config, connect, database, db, finish, hour, key, take};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_fence_tells_a_landed_commit_from_another_owner() {
@@ -22,6 +22,7 @@ async fn the_fence_tells_a_landed_commit_from_another_owner() {
     end.last = Some(LastRecord {
         offset: 39,
         timestamp_ms: Some(5),
+        digest: Some([7; 16]),
         event_id: Some("a".into()),
     });
     let (transaction, _) = db.open(0, vec![]).await;
@@ -32,14 +33,14 @@ async fn the_fence_tells_a_landed_commit_from_another_owner() {
         .await
         .expect("answered");
     assert!(matches!(late, Begun::Landed(40)), "{late:?}");
-    let progress = db
-        .inbox
-        .take_token(&key(), (Uuid::new_v4(), Uuid::from_u128(2)))
+    let progress = take(&db.inbox, &key(), Uuid::new_v4(), 2)
         .await
         .expect("taken")
         .expect("a row");
     assert_eq!((progress.next_offset, progress.committed), (40, Some(3)));
-    assert_eq!(progress.last.and_then(|l| l.event_id).as_deref(), Some("a"));
+    let last = progress.last.expect("a last record");
+    assert_eq!(last.event_id.as_deref(), Some("a"));
+    assert_eq!(last.digest, Some([7; 16]));
     let zombie = db
         .inbox
         .begin(&db.head(40, vec![hour("x", 0)]), true)
@@ -79,8 +80,7 @@ async fn taking_the_token_waits_for_the_old_owners_batch() {
     let db = db(Wall::Grammar).await;
     let (transaction, _) = db.open(0, vec![]).await;
     let (inbox, owner) = (db.inbox.clone(), Uuid::new_v4());
-    let waiting =
-        tokio::spawn(async move { inbox.take_token(&key(), (owner, Uuid::from_u128(1))).await });
+    let waiting = tokio::spawn(async move { take(&inbox, &key(), owner, 1).await });
     db.wait_blocked().await;
     assert!(!waiting.is_finished());
     transaction.commit(finish(9)).await.expect("committed");
@@ -95,9 +95,7 @@ async fn taking_the_token_waits_for_the_old_owners_batch() {
         .client
         .batch_execute("BEGIN; SELECT 1 FROM tidegate.progress FOR UPDATE");
     held.await.expect("locked");
-    let failure = db
-        .inbox
-        .take_token(&key(), (owner, Uuid::from_u128(1)))
+    let failure = take(&db.inbox, &key(), owner, 1)
         .await
         .expect_err("the lock is held");
     assert!(
@@ -106,8 +104,7 @@ async fn taking_the_token_waits_for_the_old_owners_batch() {
     );
     db.run("ROLLBACK").await;
     assert!(
-        db.inbox
-            .take_token(&key(), (owner, Uuid::from_u128(1)))
+        take(&db.inbox, &key(), owner, 1)
             .await
             .expect("taken")
             .is_some()
@@ -150,9 +147,7 @@ async fn registering_inserts_or_does_nothing_and_adopting_starts_anew() {
         .await
         .expect("answered");
     assert!(matches!(fenced, Begun::Fenced));
-    let progress = db
-        .inbox
-        .take_token(&key(), (db.owner, Uuid::from_u128(1)))
+    let progress = take(&db.inbox, &key(), db.owner, 1)
         .await
         .expect("taken")
         .expect("a row");

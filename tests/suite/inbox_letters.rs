@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tidegate::inbox::{LetterFilter, LetterStatus, PruneRule, Wall};
-use tidegate_core::letter::{Cause, Letter, letter_id};
+use tidegate_core::letter::{Cause, CauseKind, Letter, letter_id};
 use tidegate_core::outcome::Outcome;
 use tidegate_core::record::{Header, Record, Timestamp};
 use uuid::Uuid;
@@ -36,6 +36,7 @@ fn letter(offset: i64, event_id: Option<&str>) -> Letter {
         tenant: Some("acme".into()),
         module_digest: Some([9; 32]),
         cause: Cause {
+            kind: CauseKind::Trap,
             code: "trap".into(),
             message: "division_by_zero (SQLSTATE 22012)".into(),
             server: Some("a\0b".into()),

@@ -6,12 +6,14 @@ use std::time::Duration;
 use crate::rows::BLOCKED;
 use tidegate::config::PostgresConfig;
 use tidegate::inbox::{
-    BatchHead, Begun, Finish, Gap, Inbox, ModulesOf, NewPosition, Transaction, Wall,
+    BatchHead, Begun, Finish, Gap, Inbox, ModulesOf, NewPosition, Standing, Transaction, Wall,
 };
 use tidegate_core::claim::{ClaimRequest, Claimed, EventId};
+use tidegate_core::failure::Failure;
 use tidegate_core::lanes::Locks;
-use tidegate_core::progress::{Counts, ProgressKey};
+use tidegate_core::progress::{Counts, Progress, ProgressKey};
 use tidegate_core::record::TopicPartition;
+use tidegate_core::resume::{Facts, LogCheck, Look, Seen, Start, look};
 use tidegate_core::sql::{CallError, GuestSql, ResultSet, Value};
 use tokio_postgres::{Client, NoTls};
 use uuid::Uuid;
@@ -66,8 +68,7 @@ pub(crate) async fn db(wall: Wall) -> Db {
         .register(("c", "t"), "g", "k", &[(0, 0, None)])
         .await
         .expect("registered");
-    db.inbox
-        .take_token(&key(), (owner, Uuid::from_u128(1)))
+    take(&db.inbox, &key(), owner, 1)
         .await
         .expect("a token")
         .expect("a row");
@@ -78,6 +79,43 @@ pub(crate) async fn db(wall: Wall) -> Db {
     db.run("INSERT INTO accounts SELECT i, 100 FROM generate_series(1, 1000) i")
         .await;
     db
+}
+
+/// What a look at the row sees, its group and cluster being the looker's.
+pub(crate) async fn seen(inbox: &Inbox, key: &ProgressKey) -> Seen {
+    let Standing::Row(row) = inbox.look(key).await.expect("a look") else {
+        panic!("no row of {key:?}");
+    };
+    let facts = Facts {
+        committed: None,
+        low: 0,
+        high: i64::MAX,
+        asked_twice: true,
+        group: row.group.clone(),
+        cluster_id: row.cluster_id.clone(),
+        start: Start::Earliest,
+        known_topic: true,
+        last: LogCheck::Same,
+        row: Some(row),
+    };
+    match look(&facts, None) {
+        Look::Take(seen) => seen,
+        other => panic!("not to be taken: {other:?}"),
+    }
+}
+
+/// Looks at a row and takes its token for the host of this number.
+pub(crate) async fn take(
+    inbox: &Inbox,
+    key: &ProgressKey,
+    token: Uuid,
+    host: u128,
+) -> Result<Option<Progress>, Failure> {
+    let seen = seen(inbox, key).await;
+    let taken = inbox
+        .take_token(key, (token, Uuid::from_u128(host)), &seen, "key")
+        .await;
+    Ok(taken?.map(|taken| taken.row))
 }
 
 /// The URL of an empty database, which lasts as long as the suite.
@@ -135,6 +173,7 @@ impl Db {
             locks: Locks::default(),
             modules: ModulesOf::All(Some([7; 32])),
             tenants_revision: None,
+            module: [7; 32],
         }
     }
 
@@ -173,10 +212,7 @@ impl Db {
     /// Gives the row to another log, from its beginning, and takes the token again.
     pub(crate) async fn adopt(&mut self) {
         self.put(("g", "k"), 0, None).await;
-        let progress = self
-            .inbox
-            .take_token(&key(), (self.owner, Uuid::from_u128(1)))
-            .await;
+        let progress = take(&self.inbox, &key(), self.owner, 1).await;
         let progress = progress.expect("a token").expect("a row");
         assert_eq!(progress.log_epoch, self.epoch + 1);
         self.epoch = progress.log_epoch;

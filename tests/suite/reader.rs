@@ -1,8 +1,8 @@
 //! A consumer of one topic, as the tests of positions want it: the group's offset, the progress row, the host.
 
 use tidegate_tests::{
-    Consumer, Host, HostConfig, Ledger, Output, Payment, Proxy, TestEnv, test_env, wait_eq,
-    wait_for,
+    Consumer, Host, HostConfig, Ledger, Output, OwnBroker, Payment, Proxy, TestEnv, test_env,
+    wait_eq, wait_for,
 };
 
 use crate::rows::{PATIENCE, recs};
@@ -30,7 +30,15 @@ pub(crate) struct Reader {
 
 impl Reader {
     pub(crate) async fn new(name: &str, partitions: i32) -> Self {
-        let env = test_env(name).await;
+        Self::in_env(test_env(name).await, partitions).await
+    }
+
+    /// On a broker of the test's own, one partition.
+    pub(crate) async fn on(name: &str, broker: &OwnBroker) -> Self {
+        Self::in_env(test_env(name).await.on_broker(broker), 1).await
+    }
+
+    async fn in_env(env: TestEnv, partitions: i32) -> Self {
         let topic = env.topic("t", partitions).await;
         let consumer = env.consumer(&topic, "credit-rust").await;
         Reader {

@@ -10,7 +10,7 @@ use tidegate::{config, kafka, telemetry};
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    telemetry::init(telemetry::LogFormat::Text)?;
+    let _log = telemetry::init(telemetry::LogFormat::Text)?;
     let mut arguments = std::env::args_os().skip_while(|argument| argument != "-c");
     let file = arguments.nth(1).context("-c FILE is missing")?;
     let config = config::load(

@@ -5,7 +5,7 @@ mod mode;
 use self::mode::{Mode, mode};
 use crate::claim::BadEventId;
 use crate::headers::{Said, said};
-use crate::json::{Found, Member, NotJson, members};
+use crate::json::{Found, NotJson, at};
 use crate::record::Record;
 
 /// What names an event, by the specification: two events differ in at least one of them. Neither is empty.
@@ -129,33 +129,29 @@ fn in_header(record: &Record, attribute: Attribute) -> Result<String, BadEventId
 }
 
 fn in_document(value: &[u8]) -> Result<Identity, BadEventId> {
-    let [source, id] = members(value, [SOURCE.name, ID.name]).map_err(|NotJson(why)| {
-        BadEventId::Malformed(format!(
-            "its content-type is application/cloudevents+json, but the value {why}"
-        ))
-    })?;
     Ok(Identity {
-        source: in_member(source, SOURCE)?,
-        id: in_member(id, ID)?,
+        source: in_member(value, SOURCE)?,
+        id: in_member(value, ID)?,
     })
 }
 
-fn in_member(member: Member<'_>, attribute: Attribute) -> Result<String, BadEventId> {
+fn in_member(value: &[u8], attribute: Attribute) -> Result<String, BadEventId> {
     let name = attribute.name;
-    let why = match member {
-        Member::Once(Found::Text(text)) if !text.is_empty() => return Ok(text),
-        Member::Once(Found::Text(_)) => format!("`{name}` in the value is empty"),
-        Member::Once(Found::Absent) => format!("the value holds no `{name}`"),
-        Member::Once(Found::Null) => format!("`{name}` in the value is null"),
-        Member::Once(Found::Number(_)) => {
-            format!("`{name}` in the value is a number; a string is needed")
-        }
-        Member::Once(Found::Other(what)) => {
-            format!("`{name}` in the value is {what}; a string is needed")
-        }
-        Member::Twice => {
+    let why = match at(value, &format!("/{name}")) {
+        Ok(Found::Text(text)) if !text.is_empty() => return Ok(text),
+        Ok(Found::Text(_)) => format!("`{name}` in the value is empty"),
+        Ok(Found::Absent) => format!("the value holds no `{name}`"),
+        Ok(Found::Null) => format!("`{name}` in the value is null"),
+        Ok(Found::Number(_)) => format!("`{name}` in the value is a number; a string is needed"),
+        Ok(Found::Other(what)) => format!("`{name}` in the value is {what}; a string is needed"),
+        Ok(Found::Twice) => {
             let twice = format!("the value names `{name}` twice");
             return Err(BadEventId::Ambiguous(twice));
+        }
+        Err(NotJson(why)) => {
+            return Err(BadEventId::Malformed(format!(
+                "its content-type is application/cloudevents+json, but the value {why}"
+            )));
         }
     };
     Err((attribute.bad)(why).into())

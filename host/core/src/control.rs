@@ -32,6 +32,26 @@ impl State {
     }
 }
 
+/// A module, known by the sha256 of its bytes.
+pub type Digest = [u8; 32];
+
+/// The modules that tripped a brake since it was lifted last, the latest first. A brake of which none is known, by an
+/// older host's word, holds back whatever runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Braked(pub Vec<Digest>);
+
+impl Braked {
+    /// Whether the brake holds back `module`.
+    pub fn holds(&self, module: &Digest) -> bool {
+        self.0.is_empty() || self.0.contains(module)
+    }
+
+    /// Whether another module than those is known to have tripped it: activating `module` lifts it.
+    pub fn lifted_by(&self, module: &Digest) -> bool {
+        !self.0.is_empty() && !self.0.contains(module)
+    }
+}
+
 /// A consumer's state, as the fleet knows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Control {
@@ -41,20 +61,21 @@ pub struct Control {
     pub reason: Option<String>,
     /// Brakes so far.
     pub episode: i32,
-    /// The module that tripped the last brake.
-    pub module_digest: Option<[u8; 32]>,
+    /// The modules that tripped the brake; of meaning while it is on.
+    pub braked: Braked,
 }
 
 impl Control {
-    /// Whether records may be handled.
-    pub fn runs(&self) -> bool {
-        self.state == State::Running
+    /// What a host that runs `module` may do: a pause is for all hosts, a brake for those that run what tripped it.
+    pub fn state_of(&self, module: &Digest) -> State {
+        let spared = self.state == State::Braked && !self.braked.holds(module);
+        if spared { State::Running } else { self.state }
     }
 
-    /// Whether activating `digest` lifts the brake: another module than the one that tripped it does. A pause is lifted
+    /// Whether activating `module` lifts the brake: another module than those that tripped it does. A pause is lifted
     /// by who paused.
-    pub fn lifted_by(&self, digest: &[u8; 32]) -> bool {
-        self.state == State::Braked && self.module_digest.as_ref() != Some(digest)
+    pub fn lifted_by(&self, module: &Digest) -> bool {
+        self.state == State::Braked && self.braked.lifted_by(module)
     }
 }
 
@@ -71,15 +92,30 @@ mod tests {
     }
 
     #[test]
-    fn another_module_lifts_a_brake_and_no_pause() {
+    fn a_brake_is_its_modules_and_another_module_lifts_it() {
         let of = |state| Control {
             state,
-            module_digest: Some([1; 32]),
+            braked: Braked(vec![[1; 32], [3; 32]]),
             ..Control::default()
         };
+        for module in [[1; 32], [3; 32]] {
+            assert!(!of(State::Braked).lifted_by(&module));
+            assert_eq!(of(State::Braked).state_of(&module), State::Braked);
+        }
         assert!(of(State::Braked).lifted_by(&[2; 32]));
-        assert!(!of(State::Braked).lifted_by(&[1; 32]));
+        assert_eq!(of(State::Braked).state_of(&[2; 32]), State::Running);
+        assert_eq!(of(State::Paused).state_of(&[2; 32]), State::Paused);
         assert!(!of(State::Paused).lifted_by(&[2; 32]));
         assert!(!of(State::Running).lifted_by(&[2; 32]));
+    }
+
+    #[test]
+    fn a_brake_of_no_known_module_holds_all_back_and_is_lifted_by_hand() {
+        let control = Control {
+            state: State::Braked,
+            ..Control::default()
+        };
+        assert_eq!(control.state_of(&[1; 32]), State::Braked);
+        assert!(!control.lifted_by(&[1; 32]));
     }
 }

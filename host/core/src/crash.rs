@@ -5,7 +5,7 @@
 //! whose own mark stood when three processes died is dead-lettered: whatever else kills a host kills it at other marks, or
 //! none.
 
-use crate::letter::Cause;
+use crate::letter::{Cause, CauseKind};
 
 /// Owners that died at one N before its records run alone.
 pub const UNCLEAN_ENDS: u32 = 2;
@@ -65,6 +65,7 @@ impl Caution {
     pub fn condemns(&self, offset: i64) -> Option<Cause> {
         let marked = self.condemned.filter(|marked| marked.offset == offset)?;
         Some(Cause {
+            kind: CauseKind::Crash,
             code: CODE.to_owned(),
             message: format!(
                 "{} hosts died while they ran this record alone",

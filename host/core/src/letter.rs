@@ -1,17 +1,18 @@
 //! Dead letters: rejected records kept with their cause.
 
 mod headers;
+mod kind;
 
 use sha2::{Digest, Sha256};
 
 pub use self::headers::{
     ID, LetterFacts, MAX_HEADER_MESSAGE_BYTES, MAX_TRACE_BYTES, PREFIX, Profile, headers,
 };
+pub use self::kind::CauseKind;
+use crate::brake::Ended;
 use crate::claim::BadEventId;
 use crate::failure::{ServerWords, condition};
-use crate::limits::Limit;
 use crate::record::{Record, TopicPartition};
-use crate::tenant::NotRunning;
 use crate::ttl::BadTtl;
 
 /// The code of a letter that stands for a gap: records that an operator had skipped. It holds no record, only the first
@@ -21,7 +22,9 @@ pub const SKIPPED: &str = "skipped";
 /// A rejected record's cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// A short code, such as `bad-event-id`, `trap` or the handler's own.
+    /// What it is to the host: the one field that decides anything.
+    pub kind: CauseKind,
+    /// A short code, such as `bad-event-id`, `trap` or the handler's own, which may be spelled like one of the host's.
     pub code: String,
     /// What happened, in words that anybody may read. A guest's own words are the guest's to choose.
     pub message: String,
@@ -34,9 +37,21 @@ pub struct Cause {
 }
 
 impl Cause {
-    /// Whether the record was only put aside because its tenant could not run: its handler has not seen it.
-    pub fn is_of_absence(&self) -> bool {
-        NotRunning::CODES.contains(&self.code.as_str())
+    /// What the brake sees of the record: nothing where it was only put aside because its tenant could not run.
+    pub fn ended(&self) -> Option<Ended> {
+        match self.kind {
+            CauseKind::Tenant => None,
+            CauseKind::Trap => Some(Ended::Trapped),
+            CauseKind::Handler
+            | CauseKind::Retries
+            | CauseKind::Record
+            | CauseKind::Header
+            | CauseKind::Database
+            | CauseKind::Limit
+            | CauseKind::Escape
+            | CauseKind::Crash
+            | CauseKind::Skipped => Some(Ended::Rejected),
+        }
     }
 
     /// The text that a letter's row holds: the message, and below it what the server said.
@@ -50,7 +65,13 @@ impl Cause {
     }
 
     /// A cause from a letter's row. What cannot be ours is the server's: letters of before the two were told apart.
-    pub fn from_row(code: String, text: String, sqlstate: Option<String>, attempts: u32) -> Self {
+    pub fn from_row(
+        kind: CauseKind,
+        code: String,
+        text: String,
+        sqlstate: Option<String>,
+        attempts: u32,
+    ) -> Self {
         let (message, server) = match sqlstate.as_deref().map(condition) {
             None => (text, None),
             Some(condition) if !text.starts_with(&condition) => (condition, Some(text.into())),
@@ -60,18 +81,13 @@ impl Cause {
             },
         };
         Self {
+            kind,
             code,
             message,
             server,
             sqlstate,
             attempts,
         }
-    }
-
-    /// Whether the record's guest trapped or ran into a limit that ends its instance.
-    pub fn is_trap(&self) -> bool {
-        let mut ends = Limit::ALL.iter().filter(|limit| limit.is_of_instance());
-        self.code == TRAP || ends.any(|limit| limit.code() == self.code)
     }
 }
 
@@ -111,6 +127,7 @@ impl From<BadTtl> for Cause {
 
 fn untried(code: &str, error: &dyn std::error::Error) -> Cause {
     Cause {
+        kind: CauseKind::Record,
         code: code.to_owned(),
         message: error.to_string(),
         server: None,

@@ -28,6 +28,7 @@ pub mod outcome;
 pub mod partition;
 mod place;
 pub mod progress;
+pub mod readiness;
 pub mod record;
 pub mod replay;
 pub mod resume;

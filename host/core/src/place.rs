@@ -13,7 +13,7 @@ pub(crate) enum NoText {
     Null,
     /// It is not UTF-8.
     NotUtf8,
-    /// Two headers of the name differ.
+    /// Two headers of the name differ, or an object names its member twice.
     Ambiguous(String),
     /// It cannot be read as what it should be.
     Malformed(String),
@@ -42,6 +42,9 @@ pub(crate) fn json(record: &Record, pointer: &str) -> Result<String, NoText> {
         ))),
         Ok(Found::Absent) => Err(NoText::Missing(format!(
             "the value holds nothing at `json:{pointer}`"
+        ))),
+        Ok(Found::Twice) => Err(NoText::Ambiguous(format!(
+            "the value names what `json:{pointer}` walks twice"
         ))),
         Ok(Found::Null) => Err(NoText::Null),
         Ok(Found::Text(text)) => Ok(text),

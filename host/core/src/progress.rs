@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::crash::Ends;
-use crate::record::TopicPartition;
+use crate::record::{Digest, TopicPartition};
 
 /// Names a progress row.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -21,7 +21,9 @@ pub struct LastRecord {
     pub offset: i64,
     /// Its timestamp in milliseconds, if it had one.
     pub timestamp_ms: Option<i64>,
-    /// Its event id, if it had a good one.
+    /// Of its key, value and headers; none where a host that took none has written the row.
+    pub digest: Option<Digest>,
+    /// Its event id, if it had a good one, by the rule of then.
     pub event_id: Option<String>,
 }
 

@@ -1,6 +1,10 @@
 //! A Kafka entry as it was fetched.
 
+mod digest;
+
 use std::sync::Arc;
+
+pub use digest::Digest;
 
 use bytes::Bytes;
 

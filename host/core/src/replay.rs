@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::backoff::RetryPolicy;
 use crate::crash;
 use crate::failure::{Broken, Failure};
-use crate::letter::Cause;
+use crate::letter::{Cause, CauseKind};
 use crate::verdict::{Facts, Verdict, exhausted, verdict};
 
 /// The longest that a letter's transient failures are waited for: others are behind it.
@@ -115,6 +115,7 @@ impl Tries {
 /// The cause of a letter whose replay ended hosts again and again.
 pub fn took_hosts_down(deaths: i32) -> Cause {
     Cause {
+        kind: CauseKind::Crash,
         code: crash::CODE.to_owned(),
         message: format!("{deaths} hosts died while they replayed this record"),
         server: None,

@@ -1,7 +1,9 @@
 //! Where to resume.
 
+mod approach;
 mod reasons;
 
+pub use self::approach::{Look, Seen, Whose, look};
 pub use self::reasons::{Notice, StopReason};
 use crate::progress::{LastRecord, Progress};
 
@@ -14,8 +16,8 @@ pub enum Start {
     Latest,
 }
 
-/// What is known at an assignment. The token is taken before K is read, so that no old owner's commit
-/// can move either any more.
+/// What is known at an assignment: at first by a look alone ([`look`]), then with the token in hand ([`decide`]), which is
+/// taken before K is read, so that no old owner's commit can move either any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// The progress row, if there is one.
@@ -51,6 +53,9 @@ pub enum LogCheck {
     Same,
     /// It is gone, compacted or below the log's start: nothing is proven.
     Gone,
+    /// A record of its timestamp is there, and all else that is known of it is an id that the rule of today does not
+    /// find: nothing is proven.
+    Unsure,
     /// Another record is at its offset: the log is another one.
     Different {
         /// How it differs, in words.
@@ -96,17 +101,8 @@ pub fn decide(facts: &Facts) -> Decision {
 }
 
 fn with_row(facts: &Facts, row: &Progress) -> Decision {
-    if row.cluster_id != facts.cluster_id {
-        return Decision::Stop(StopReason::OtherCluster {
-            recorded: row.cluster_id.clone(),
-            found: facts.cluster_id.clone(),
-        });
-    }
-    if row.group != facts.group {
-        return Decision::Stop(StopReason::OtherGroup {
-            recorded: row.group.clone(),
-            found: facts.group.clone(),
-        });
+    if let Some(reason) = row.whose().another_than(&facts.group, &facts.cluster_id) {
+        return Decision::Stop(reason);
     }
     if let Some(decision) = out_of_range(facts, row.next_offset, Position::Row) {
         return decision;
@@ -128,25 +124,32 @@ fn same_log(facts: &Facts, row: &Progress) -> Result<Option<Notice>, Decision> {
     match &facts.last {
         // Retention took it: there is nothing to look up.
         LogCheck::NotAsked if last.offset < facts.low => Ok(gone),
-        _ if last.offset >= facts.high => Err(beyond_end(facts, last)),
+        _ if last.offset >= facts.high => Err(beyond_end(facts, row, last)),
         LogCheck::NotAsked => Err(Decision::CheckRecord(last.clone())),
         LogCheck::Same => Ok(None),
         LogCheck::Gone => Ok(gone),
-        LogCheck::Different { found } => Err(Decision::Stop(StopReason::OtherLog {
+        LogCheck::Unsure => Ok(Some(Notice::LogRecordUnsure {
             offset: last.offset,
-            found: found.clone(),
         })),
+        LogCheck::Different { found } => Err(other_log(facts, row, last, found.clone())),
     }
 }
 
 /// A log that ends before the last handled record, as a rewound row shows it, is another one.
-fn beyond_end(facts: &Facts, last: &LastRecord) -> Decision {
-    if !facts.asked_twice {
-        return Decision::AskAgain;
+fn beyond_end(facts: &Facts, row: &Progress, last: &LastRecord) -> Decision {
+    match facts.asked_twice {
+        false => Decision::AskAgain,
+        true => other_log(facts, row, last, format!("the log ends at {}", facts.high)),
     }
+}
+
+fn other_log(facts: &Facts, row: &Progress, last: &LastRecord, found: String) -> Decision {
     Decision::Stop(StopReason::OtherLog {
         offset: last.offset,
-        found: format!("the log ends at {}", facts.high),
+        found,
+        n: row.next_offset,
+        low: facts.low,
+        high: facts.high,
     })
 }
 
@@ -240,19 +243,26 @@ fn out_of_range(facts: &Facts, at: i64, whose: Position) -> Option<Decision> {
 }
 
 impl LogCheck {
-    /// Compares the last handled record with what the log holds at its offset. An event id that either
-    /// lacks is not compared: the rule for ids may have changed since.
+    /// Compares the last handled record with what the log holds at its offset, by what no rule of the consumer changes:
+    /// its timestamp and its digest. Where the row has no digest, an id that is the same proves the log as well; one that
+    /// is not may only mean that the rule for ids has changed since.
     pub fn compare(last: &LastRecord, found: Option<&LastRecord>) -> Self {
         let Some(found) = found.filter(|f| f.offset == last.offset) else {
             return LogCheck::Gone;
         };
+        let digests = last.digest.zip(found.digest);
         let ids = last.event_id.as_ref().zip(found.event_id.as_ref());
         let words = if found.timestamp_ms != last.timestamp_ms {
             let of = |ms: Option<i64>| ms.map_or("none".to_owned(), |ms| format!("{ms} ms"));
             let (now, then) = (of(found.timestamp_ms), of(last.timestamp_ms));
             format!("its timestamp is {now}, that of the handled one was {then}")
+        } else if let Some((then, now)) = digests {
+            if then == now {
+                return LogCheck::Same;
+            }
+            "its key, value or headers are not those of the handled one".to_owned()
         } else if ids.is_some_and(|(then, now)| then != now) {
-            "it carries another event id than the handled one".to_owned()
+            return LogCheck::Unsure;
         } else {
             return LogCheck::Same;
         };

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use self::source::{BadTenant, TenantSource};
-use crate::letter::Cause;
+use crate::letter::{Cause, CauseKind};
 
 /// A tenant's name: 1 to 63 ASCII letters, digits, `.`, `_` and `-`, the first a letter or a digit. Compared byte for
 /// byte. Cheap to clone.
@@ -80,8 +80,7 @@ pub enum NotRunning {
 }
 
 impl NotRunning {
-    /// Codes of letters that were written because their tenant could not run.
-    pub const CODES: [&str; 4] = [
+    const CODES: [&str; 4] = [
         "unknown-tenant",
         "tenant-disabled",
         "tenant-braked",
@@ -123,6 +122,7 @@ impl NotRunning {
     /// The cause of a letter that is written for it.
     pub fn cause(&self, tenant: &TenantName) -> Cause {
         Cause {
+            kind: CauseKind::Tenant,
             code: self.code().to_owned(),
             message: self.message(tenant),
             server: None,
@@ -136,6 +136,7 @@ impl From<BadTenant> for Cause {
     /// The cause of a record that was rejected before any try.
     fn from(bad: BadTenant) -> Self {
         Cause {
+            kind: CauseKind::Record,
             code: BadTenant::CODE.to_owned(),
             message: bad.to_string(),
             server: None,

@@ -50,6 +50,23 @@ pub fn push_escaped(shown: &mut String, c: char) {
     }
 }
 
+/// `text` as a terminal shows it, its lines kept: what [`is_unprintable`] but a line's end is escaped as JSON writes it
+/// (`\u001b`), so that a JSON document stays the document it is.
+pub fn for_terminal(text: &str) -> Cow<'_, str> {
+    let hidden = |c: char| c != '\n' && is_unprintable(c);
+    if !text.contains(hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match hidden(c) {
+            true => shown.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => shown.push(c),
+        }
+    }
+    Cow::Owned(shown)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,6 +77,16 @@ mod tests {
         assert_eq!(bounded("aé", 3), "aé");
         assert_eq!(bounded("a\0b", 8), "ab");
         assert_eq!(bounded("", 0), "");
+    }
+
+    #[test]
+    fn a_document_for_a_terminal_is_the_same_document() {
+        let document = "{\n\"a\":\"\u{7f}x\u{202e}y\u{2028}z\u{9b}\"}";
+        let shown = for_terminal(document);
+        assert_eq!(shown, "{\n\"a\":\"\\u007fx\\u202ey\\u2028z\\u009b\"}");
+        let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(read(&shown), read(document));
+        assert!(matches!(for_terminal("a\nb"), Cow::Borrowed(_)));
     }
 
     #[test]

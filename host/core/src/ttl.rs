@@ -49,8 +49,8 @@ pub enum BadTtl {
     /// It is not UTF-8.
     #[error("the TTL in {0} is not UTF-8")]
     NotUtf8(String),
-    /// Two headers of the name differ.
-    #[error("the TTL is ambiguous: two headers {0} differ")]
+    /// Two headers of the name differ, or an object names its member twice.
+    #[error("the TTL is ambiguous: {0}")]
     Ambiguous(String),
     /// It cannot be read.
     #[error("the TTL in {place} is malformed: {reason}")]
@@ -129,7 +129,7 @@ impl TtlSource {
         let value = match said {
             // Kafka's null is a producer's way to write "none".
             Said::Nothing | Said::One(None) => return Ok(None),
-            Said::Ambiguous => return Err(BadTtl::Ambiguous(self.to_string())),
+            Said::Ambiguous => return Err(BadTtl::Ambiguous(format!("two headers {self} differ"))),
             Said::One(Some(value)) => value,
         };
         let text = std::str::from_utf8(value).map_err(|_| BadTtl::NotUtf8(self.to_string()))?;
@@ -139,6 +139,9 @@ impl TtlSource {
     fn in_value(&self, value: &[u8], pointer: &str) -> Result<Option<Amount>, BadTtl> {
         match json::at(value, pointer) {
             Err(json::NotJson(why)) => Err(self.malformed(&format!("the value {why}"))),
+            Ok(Found::Twice) => Err(BadTtl::Ambiguous(format!(
+                "the value names what {self} walks twice"
+            ))),
             Ok(Found::Absent | Found::Null) => Ok(None),
             Ok(Found::Text(text)) => self.read(&text).map(Some),
             Ok(Found::Number(digits)) => self.read(digits).map(Some),

@@ -138,3 +138,5 @@ fn again_fresh(failure: &Failure, facts: Facts) -> Verdict {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod words;

@@ -6,7 +6,7 @@ use tidegate_core::control::State;
 use super::views::ConsumerView;
 use super::{CliError, FormatArgs, chosen, open, output, render};
 use crate::config::Config;
-use crate::inbox::Inbox;
+use crate::inbox::{ConsumerRow, Inbox};
 
 /// Consumers.
 #[derive(Debug, Subcommand)]
@@ -60,6 +60,14 @@ pub(super) async fn execute(config: Config, command: ConsumersCommand) -> Result
     }
 }
 
+/// The modules that a brake holds back; hosts that run another go on.
+fn braked(row: &ConsumerRow) -> Vec<String> {
+    match row.control.state {
+        State::Braked => row.control.braked.0.iter().map(hex::encode).collect(),
+        State::Running | State::Paused => Vec::new(),
+    }
+}
+
 async fn views(config: &Config, inbox: &Inbox) -> Result<Vec<ConsumerView>, CliError> {
     let (controls, hosts) = (inbox.controls().await?, inbox.live_hosts(None).await?);
     let view = |name: &String| {
@@ -70,6 +78,7 @@ async fn views(config: &Config, inbox: &Inbox) -> Result<Vec<ConsumerView>, CliE
             name: name.clone(),
             state: state.as_str().to_owned(),
             reason: row.and_then(|row| row.control.reason.clone()),
+            braked_modules: row.map_or_else(Vec::new, braked),
             since: row.map(|row| row.changed_at.clone()),
             episode: row.map_or(0, |row| row.control.episode),
             hosts: hosts.map(|host| host.label.clone()).collect(),

@@ -1,13 +1,21 @@
 //! stdout for what was asked for, stderr for what went wrong. A reader who has seen enough is no failure.
 
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
+
+use tidegate_core::text::for_terminal;
 
 use super::CliError;
+use crate::telemetry;
 
-/// Writes `text` and a newline to stdout.
+/// Writes `text` and a newline to stdout. A terminal is shown no character that could drive it or show one text as another;
+/// whatever else reads gets the text as it is.
 pub(super) fn print(text: &str) -> Result<(), CliError> {
     let mut out = std::io::stdout().lock();
-    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+    let shown = match out.is_terminal() {
+        true => for_terminal(text),
+        false => text.into(),
+    };
+    match writeln!(out, "{shown}").and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(CliError::Failed(format!("cannot write to stdout: {error}")))
         }
@@ -21,5 +29,5 @@ pub(super) fn complain(error: &CliError) {
         CliError::Config(errors) => errors.to_string(),
         other => format!("tidegate: {other}"),
     };
-    writeln!(std::io::stderr(), "{text}").unwrap_or_default();
+    telemetry::say(&for_terminal(&text));
 }

@@ -1,7 +1,7 @@
 //! Turns what a command found into a table for people or JSON for scripts. Pure.
 
 use serde::Serialize;
-use tidegate_core::text::{is_unprintable, push_escaped};
+use tidegate_core::text::push_escaped;
 
 /// How an answer is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -86,17 +86,7 @@ pub fn bytes(value: Option<&[u8]>) -> String {
 
 fn json(value: &impl Serialize) -> String {
     // Our own views have text keys and finite numbers only, which always serialise.
-    let text = serde_json::to_string_pretty(value)
-        .unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"));
-    // Beside the lines' ends of the document itself, these stand in strings alone, where `\u` means the same.
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match is_unprintable(c) && c != '\n' {
-            true => shown.push_str(&format!("\\u{:04x}", u32::from(c))),
-            false => shown.push(c),
-        }
-    }
-    shown
+    serde_json::to_string_pretty(value).unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"))
 }
 
 fn table(columns: &[&str], rows: Vec<Vec<String>>) -> String {

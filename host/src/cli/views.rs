@@ -44,7 +44,10 @@ pub struct LetterRow {
     pub event_id: Option<String>,
     /// The tenant, where there are tenants.
     pub tenant: Option<String>,
-    /// The cause's code.
+    /// What the cause is to the host: `handler`, `retries`, `record`, `header`, `database`, `trap`, `limit`, `escape`,
+    /// `tenant`, `crash` or `skipped`.
+    pub kind: &'static str,
+    /// The cause's code; a handler's own where the kind is `handler`.
     pub code: String,
     /// The cause in words.
     pub message: String,
@@ -144,6 +147,7 @@ impl Fields for LetterDetail {
             ("event id", opt(letter.event_id.as_ref())),
             ("scope", self.scope.clone()),
             ("tenant", opt(letter.tenant.as_ref())),
+            ("kind", letter.kind.to_owned()),
             ("code", letter.code.clone()),
             ("sqlstate", opt(letter.sqlstate.as_ref())),
             ("message", letter.message.clone()),

@@ -43,6 +43,25 @@ pub(super) fn read(consumer: &Section<'_>) -> DedupConfig {
     read
 }
 
+impl DedupConfig {
+    /// What makes an event id what it is, in a line: ids by two that differ do not match.
+    pub fn id_rule(&self, tenants: bool) -> String {
+        if !self.enabled {
+            return "dedup off".to_owned();
+        }
+        let scope = match self.scope {
+            Scope::Consumer => "",
+            Scope::Topic => ", unique in its topic",
+        };
+        let tenant = if tenants {
+            ", unique in its tenant"
+        } else {
+            ""
+        };
+        format!("{}{scope}{tenant}", self.id)
+    }
+}
+
 const SCOPES: [(&str, Scope); 2] = [("consumer", Scope::Consumer), ("topic", Scope::Topic)];
 
 const FORMATS: [(&str, IdFormat); 2] = [("bytes", IdFormat::Bytes), ("uuid", IdFormat::Uuid)];

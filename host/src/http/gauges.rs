@@ -31,7 +31,7 @@ fn consumer(shared: &Shared, snapshot: &Snapshot) {
     let name = &*shared.name;
     let stopped = shared.stopped_partitions().len();
     snapshot.set(&names::STOPPED, &[name], float(stopped));
-    let now = shared.control().state;
+    let now = shared.state_here();
     for state in [State::Running, State::Paused, State::Braked] {
         snapshot.set(&names::STATE, &[name, state.as_str()], flag(state == now));
     }

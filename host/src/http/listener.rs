@@ -1,109 +1,89 @@
-//! A listener whose connections are bounded: in number, and each in the time from one answer to the next.
+//! Connections: bounded in number ([`Seats`]), each in the time for a request's head and from one request to the next.
 
-use std::future::Future;
-use std::io::{Error, ErrorKind, Result};
-use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use axum::serve::Listener;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
 
-/// The most connections at once. Who comes beyond that waits in the system's own, bounded queue.
-const MOST: usize = 32;
-/// How long a connection may take to send a request and to take the answer; idle ones end by it too.
+use super::seats::{Seat, Seats};
+
+/// How long the head of a request may take; a connection that is idle ends by it too.
+const HEAD: Duration = Duration::from_secs(3);
+/// How long a connection may take from one request to the next, with the answer in between.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long an answer under way may take once the server ends.
+const LAST: Duration = Duration::from_secs(1);
+/// How long to wait where the system gives no connection: it is short of descriptors.
+const SHORT: Duration = Duration::from_millis(100);
 
-/// Accepts no more connections than it may hold.
-pub(super) struct Bounded {
-    listener: TcpListener,
-    places: Arc<Semaphore>,
-}
-
-impl Bounded {
-    pub(super) fn new(listener: TcpListener) -> Self {
-        Self {
-            listener,
-            places: Arc::new(Semaphore::new(MOST)),
-        }
+/// Serves `router` to whoever connects, until `stop`; then answers under way are given.
+pub(super) async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) {
+    let (seats, mut connections) = (Arc::<Seats>::default(), JoinSet::new());
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = accept(&listener, &seats, &mut connections, (&router, &stop)) => {}
     }
+    drop(listener);
+    while connections.join_next().await.is_some() {}
 }
 
-impl Listener for Bounded {
-    type Io = Connection;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Connection, SocketAddr) {
-        // The semaphore is never closed.
-        let place = Arc::clone(&self.places).acquire_owned().await.ok();
-        let (stream, address) = Listener::accept(&mut self.listener).await;
-        let connection = Connection {
-            stream,
-            deadline: Box::pin(sleep(PATIENCE)),
-            _place: place,
+async fn accept(
+    listener: &TcpListener,
+    seats: &Arc<Seats>,
+    connections: &mut JoinSet<()>,
+    (router, stop): (&Router, &CancellationToken),
+) {
+    loop {
+        let accepted = tokio::select! {
+            Some(_) = connections.join_next() => continue,
+            accepted = listener.accept() => accepted,
         };
-        (connection, address)
-    }
-
-    fn local_addr(&self) -> Result<SocketAddr> {
-        self.listener.local_addr()
+        let Ok((stream, address)) = accepted else {
+            sleep(SHORT).await;
+            continue;
+        };
+        let seat = Arc::new(seats.take(address.ip()).await);
+        connections.spawn(connection(stream, seat, router.clone(), stop.clone()));
     }
 }
 
-/// A connection that ends by itself.
-pub(super) struct Connection {
-    stream: TcpStream,
-    deadline: Pin<Box<Sleep>>,
-    _place: Option<OwnedSemaphorePermit>,
-}
-
-impl Connection {
-    /// Ends what waits beyond its time.
-    fn in_time<T>(&mut self, polled: Poll<Result<T>>, cx: &mut Context<'_>) -> Poll<Result<T>> {
-        match polled {
-            Poll::Pending if self.deadline.as_mut().poll(cx).is_ready() => {
-                Poll::Ready(Err(Error::from(ErrorKind::TimedOut)))
+/// One connection to its end. What is wrong with it is its client's business.
+async fn connection(stream: TcpStream, seat: Arc<Seat>, router: Router, stop: CancellationToken) {
+    let (asking, router) = (Arc::clone(&seat), TowerToHyperService::new(router));
+    let service = service_fn(move |request| {
+        asking.asks();
+        router.call(request)
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    let mut last = None;
+    while let Some(until) = until(&seat, last) {
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            () = seat.lost.cancelled() => return,
+            () = sleep_until(until.into()) => {}
+            () = stop.cancelled(), if last.is_none() => {
+                connection.as_mut().graceful_shutdown();
+                last = Some(Instant::now() + LAST);
             }
-            other => other,
         }
     }
 }
 
-impl AsyncRead for Connection {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<Result<()>> {
-        let polled = Pin::new(&mut self.stream).poll_read(cx, into);
-        self.in_time(polled, cx)
-    }
-}
-
-impl AsyncWrite for Connection {
-    /// An answer that goes out begins another turn; drops of a request do not.
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        from: &[u8],
-    ) -> Poll<Result<usize>> {
-        let polled = Pin::new(&mut self.stream).poll_write(cx, from);
-        if polled.is_ready() {
-            self.deadline.as_mut().reset(Instant::now() + PATIENCE);
-        }
-        self.in_time(polled, cx)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
+/// Until when a connection may go on; none if its time is over, or its place somebody else's.
+fn until(seat: &Seat, last: Option<Instant>) -> Option<Instant> {
+    let patient = seat.since()? + PATIENCE;
+    let until = last.map_or(patient, |last| last.min(patient));
+    (until > Instant::now()).then_some(until)
 }

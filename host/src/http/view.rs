@@ -3,9 +3,13 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
+use tidegate_core::readiness::Problem;
+
 use super::{gauges, health};
 use crate::inbox::Inbox;
 use crate::meters::{Registry, Snapshot, names};
+use crate::telemetry;
+use crate::worker::readiness::Finding;
 use crate::worker::shared::Shared;
 use crate::worker::survey::Survey;
 
@@ -45,8 +49,15 @@ impl View {
     /// The metrics, as Prometheus reads them.
     pub(super) fn render(&self) -> String {
         let snapshot = Snapshot::default();
-        let ready = f64::from(u8::from(self.not_ready().is_empty()));
+        let problems = self.not_ready();
+        let ready = f64::from(u8::from(problems.is_empty()));
         snapshot.set(&names::READY, &[], ready);
+        for kind in Problem::ALL {
+            let count = problems.iter().filter(|p| p.problem == *kind).count();
+            snapshot.set(&names::PROBLEMS, &[kind.name()], count as f64);
+        }
+        let lost = self.registry.counter(&names::LOG_LINES_LOST, &[]);
+        lost.absolute(telemetry::lost_lines());
         snapshot.set(&names::BUILD_INFO, &[env!("CARGO_PKG_VERSION")], 1.0);
         if let Some(host) = self.host.get() {
             gauges::collect(host, &snapshot);
@@ -55,14 +66,14 @@ impl View {
     }
 
     /// Why the process is beyond help.
-    pub(super) fn not_alive(&self) -> Vec<String> {
+    pub(super) fn not_alive(&self) -> Vec<Finding> {
         self.host.get().map(health::not_alive).unwrap_or_default()
     }
 
     /// Why the host does not do all of its work.
-    pub(super) fn not_ready(&self) -> Vec<String> {
+    pub(super) fn not_ready(&self) -> Vec<Finding> {
         let Some(host) = self.host.get() else {
-            return vec!["the schema or the handlers' modules are not there yet".to_owned()];
+            return vec![health::starting()];
         };
         let problems = health::not_ready(host);
         if problems.is_empty() {
@@ -72,7 +83,7 @@ impl View {
     }
 
     /// Why the host has never been ready.
-    pub(super) fn not_started(&self) -> Vec<String> {
+    pub(super) fn not_started(&self) -> Vec<Finding> {
         match self.started.load(Relaxed) {
             true => Vec::new(),
             false => self.not_ready(),

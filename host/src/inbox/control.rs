@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate_core::control::{Control, State};
+use tidegate_core::control::{Braked, Control, Digest, State};
 use tidegate_core::failure::Failure;
 use tidegate_core::text::bounded;
 use tokio_postgres::Row;
@@ -18,10 +18,10 @@ pub const ALIVE: Duration = Duration::from_secs(10);
 const REASON_BYTES: usize = 1024;
 
 const CONTROL: &str = "
-SELECT state, reason, episode, module_digest FROM tidegate.consumers WHERE consumer_name = $1";
+SELECT state, reason, episode, module_digest, braked_modules FROM tidegate.consumers WHERE consumer_name = $1";
 
 const CONTROLS: &str = "
-SELECT state, reason, episode, module_digest, consumer_name, changed_at::text
+SELECT state, reason, episode, module_digest, braked_modules, consumer_name, changed_at::text
   FROM tidegate.consumers ORDER BY consumer_name";
 
 const BEAT: &str = "
@@ -33,7 +33,7 @@ const LEAVE: &str = "
 DELETE FROM tidegate.hosts WHERE consumer_name = $1 AND (host = $2 OR seen_at < now() - interval '1 day') RETURNING 1";
 
 const HOSTS: &str = "
-SELECT consumer_name, label, encode(module_digest, 'hex'), started_at::text, seen_at::text
+SELECT consumer_name, label, module_digest, started_at::text, seen_at::text
   FROM tidegate.hosts
  WHERE ($1::text IS NULL OR consumer_name = $1) AND seen_at > now() - $2::bigint * interval '1 millisecond'
  ORDER BY consumer_name, label";
@@ -44,18 +44,21 @@ ON CONFLICT (consumer_name) DO UPDATE SET state = 'paused', reason = excluded.re
  WHERE c.state <> 'paused' RETURNING 1";
 
 const RESUME: &str = "
-UPDATE tidegate.consumers SET state = 'running', reason = NULL, changed_at = now()
+UPDATE tidegate.consumers SET state = 'running', reason = NULL, braked_modules = '{}', changed_at = now()
  WHERE consumer_name = $1 AND state <> 'running' RETURNING 1";
 
-/// A pause stands above a brake: who paused decides when it ends.
+/// A pause stands above a brake: who paused decides when it ends. A second module that trips it joins the first.
 const BRAKE: &str = "
 WITH braked AS (
     INSERT INTO tidegate.consumers AS c (consumer_name, state, reason, episode, module_digest)
     VALUES ($1, 'braked', $2, 1, $3)
     ON CONFLICT (consumer_name) DO UPDATE
        SET state = 'braked', reason = excluded.reason, episode = c.episode + 1, module_digest = excluded.module_digest,
+           braked_modules = CASE c.state WHEN 'braked' THEN (c.module_digest || c.braked_modules)[:31] ELSE '{}' END,
            changed_at = now()
      WHERE c.state = 'running'
+        OR (c.state = 'braked' AND c.module_digest <> excluded.module_digest
+            AND excluded.module_digest <> ALL (c.braked_modules))
     RETURNING episode),
 named AS (
     UPDATE tidegate.dead_letters d SET episode = b.episode FROM braked b
@@ -63,9 +66,15 @@ named AS (
        AND d.created_at > now() - $4::bigint * interval '1 millisecond')
 SELECT episode FROM braked";
 
+/// Not while another host that is there runs a module that tripped it.
 const LIFT: &str = "
-UPDATE tidegate.consumers SET state = 'running', reason = NULL, changed_at = now()
- WHERE consumer_name = $1 AND state = 'braked' AND module_digest IS DISTINCT FROM $2 RETURNING 1";
+UPDATE tidegate.consumers c SET state = 'running', reason = NULL, braked_modules = '{}', changed_at = now()
+ WHERE c.consumer_name = $1 AND c.state = 'braked' AND c.module_digest <> $2 AND $2 <> ALL (c.braked_modules)
+   AND NOT EXISTS (
+       SELECT 1 FROM tidegate.hosts h
+        WHERE h.consumer_name = $1 AND h.host <> $3 AND h.seen_at > now() - $4::bigint * interval '1 millisecond'
+          AND (h.module_digest = c.module_digest OR h.module_digest = ANY (c.braked_modules)))
+RETURNING 1";
 
 /// A consumer's state, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,8 +94,8 @@ pub struct HostRow {
     pub consumer: String,
     /// Machine and process.
     pub label: String,
-    /// Its module, in hexadecimal.
-    pub module_digest: Option<String>,
+    /// Its module.
+    pub module: Option<Digest>,
     /// When it started, in UTC.
     pub started_at: String,
     /// When it was last seen, in UTC.
@@ -104,9 +113,9 @@ impl Inbox {
     pub async fn controls(&self) -> Result<Vec<ConsumerRow>, Failure> {
         let rows = self.read(CONTROLS, &[]).await?;
         let row = |row: &Row| ConsumerRow {
-            name: row.get(4),
+            name: row.get(5),
             control: control(row),
-            changed_at: row.get(5),
+            changed_at: row.get(6),
         };
         Ok(rows.iter().map(row).collect())
     }
@@ -116,7 +125,7 @@ impl Inbox {
         &self,
         consumer: &str,
         (host, label): (Uuid, &str),
-        digest: &[u8; 32],
+        digest: &Digest,
     ) -> Result<(), Failure> {
         let (host, digest) = (Param::uuid(host), digest.as_slice());
         let params: [SqlParam<'_>; 4] = [&consumer, &host, &label, &digest];
@@ -133,7 +142,7 @@ impl Inbox {
 
     /// The hosts seen within [`ALIVE`], of one consumer or of all. One that was killed is listed until then.
     pub async fn live_hosts(&self, consumer: Option<&str>) -> Result<Vec<HostRow>, Failure> {
-        let alive = i64::try_from(ALIVE.as_millis()).unwrap_or(i64::MAX);
+        let alive = alive_ms();
         let rows = self.read(HOSTS, &[&consumer, &alive]).await?;
         Ok(rows.iter().map(host_row).collect())
     }
@@ -158,7 +167,7 @@ impl Inbox {
         &self,
         consumer: &str,
         reason: &str,
-        digest: &[u8; 32],
+        digest: &Digest,
         window: Duration,
     ) -> Result<Option<i32>, Failure> {
         let (reason, digest) = (bounded(reason, REASON_BYTES), digest.as_slice());
@@ -168,10 +177,12 @@ impl Inbox {
         Ok(rows.first().map(|row| row.get(0)))
     }
 
-    /// Lifts a brake that another module than `digest` tripped; whether it was there.
-    pub async fn lift(&self, consumer: &str, digest: &[u8; 32]) -> Result<bool, Failure> {
-        let digest = digest.as_slice();
-        let rows = Self::write(&self.service, LIFT, &[&consumer, &digest]).await?;
+    /// Lifts a brake that other modules than `digest` tripped, which `host` runs; whether it was there and no other host
+    /// runs one of those.
+    pub async fn lift(&self, consumer: &str, host: Uuid, digest: &Digest) -> Result<bool, Failure> {
+        let (digest, host, alive) = (digest.as_slice(), Param::uuid(host), alive_ms());
+        let params: [SqlParam<'_>; 4] = [&consumer, &digest, &host, &alive];
+        let rows = Self::write(&self.service, LIFT, &params).await?;
         Ok(!rows.is_empty())
     }
 }
@@ -181,17 +192,29 @@ pub(super) fn control(row: &Row) -> Control {
         state: State::read(row.get(0)),
         reason: row.get(1),
         episode: row.get(2),
-        module_digest: row
-            .get::<_, Option<&[u8]>>(3)
-            .and_then(|digest| digest.try_into().ok()),
+        braked: braked(row, 3),
     }
+}
+
+/// The latest module that tripped a brake, and those before it, from two columns that stand together.
+pub(super) fn braked(row: &Row, at: usize) -> Braked {
+    let latest = row.get::<_, Option<&[u8]>>(at);
+    let before = row.get::<_, Vec<&[u8]>>(at + 1);
+    let all = latest.into_iter().chain(before);
+    Braked(all.filter_map(|digest| digest.try_into().ok()).collect())
+}
+
+fn alive_ms() -> i64 {
+    i64::try_from(ALIVE.as_millis()).unwrap_or(i64::MAX)
 }
 
 fn host_row(row: &Row) -> HostRow {
     HostRow {
         consumer: row.get(0),
         label: row.get(1),
-        module_digest: row.get(2),
+        module: row
+            .get::<_, Option<&[u8]>>(2)
+            .and_then(|digest| digest.try_into().ok()),
         started_at: row.get(3),
         seen_at: row.get(4),
     }

@@ -7,7 +7,7 @@ mod publish;
 
 use bytes::Bytes;
 use tidegate_core::failure::Failure;
-use tidegate_core::letter::{Cause, Letter};
+use tidegate_core::letter::{Cause, CauseKind, Letter};
 use tidegate_core::record::{Header, Record, Timestamp, TopicPartition};
 use tokio_postgres::Row;
 
@@ -89,7 +89,7 @@ macro_rules! select {
                d.event_id, d.key, d.value, d.header_names, d.header_values, d.timestamp_ms, d.timestamp_type,
                d.code, d.message, d.sqlstate, d.attempts, d.module_digest, d.status, d.created_at::text,
                (extract(epoch FROM d.created_at) * 1000)::bigint AS created_ms,
-               d.closed_at::text, d.published_at::text, d.log_epoch, d.former_ids, d.unpublishable, d.tenant
+               d.closed_at::text, d.published_at::text, d.log_epoch, d.former_ids, d.unpublishable, d.tenant, d.kind
               FROM tidegate.dead_letters d "#,
             $rest
         )
@@ -101,15 +101,15 @@ use select;
 const LIST: &str = concat!(
     select!("WHERE "),
     matching!(),
-    r#" ORDER BY d.created_at DESC, d.topic, d.partition, d."offset" DESC, d.id LIMIT $14"#
+    r#" ORDER BY d.created_at DESC, d.topic, d.partition, d."offset" DESC, d.id LIMIT $15"#
 );
 
 /// The letters behind one, oldest first.
 const PAGE: &str = concat!(
     select!("WHERE "),
     matching!(),
-    " AND ($14::text IS NULL OR (d.created_at, d.id) > ($14::text::timestamptz, $15::text)) \
-      ORDER BY d.created_at, d.id LIMIT $16"
+    " AND ($15::text IS NULL OR (d.created_at, d.id) > ($15::text::timestamptz, $16::text)) \
+      ORDER BY d.created_at, d.id LIMIT $17"
 );
 
 const SHOW: &str = select!("WHERE d.id = $1");
@@ -155,12 +155,10 @@ impl Inbox {
     }
 }
 
-/// The code of a record with a header that could not be read.
-const UNREADABLE_HEADER: &str = "bad-header";
-
 pub(super) fn stored(row: &Row) -> StoredLetter {
     let attempts = u32::try_from(row.get::<_, i64>(18)).unwrap_or(u32::MAX);
-    let cause = Cause::from_row(row.get(15), row.get(16), row.get(17), attempts);
+    let kind = CauseKind::read(row.get(29));
+    let cause = Cause::from_row(kind, row.get(15), row.get(16), row.get(17), attempts);
     StoredLetter {
         id: row.get(0),
         consumer: row.get(1),
@@ -169,7 +167,7 @@ pub(super) fn stored(row: &Row) -> StoredLetter {
         replay_round: row.get(3),
         former_ids: row.get(26),
         letter: Letter {
-            record: record(row),
+            record: record(row, kind),
             scope: row.get(7),
             event_id: row.get(8),
             tenant: row.get(28),
@@ -187,7 +185,7 @@ pub(super) fn stored(row: &Row) -> StoredLetter {
     }
 }
 
-fn record(row: &Row) -> Record {
+fn record(row: &Row, kind: CauseKind) -> Record {
     let bytes = |column: usize| row.get::<_, Option<Vec<u8>>>(column).map(Bytes::from);
     let names = row.get::<_, Vec<Vec<u8>>>(11);
     let values = row.get::<_, Vec<Option<Vec<u8>>>>(12);
@@ -211,6 +209,6 @@ fn record(row: &Row) -> Record {
         value: bytes(10),
         headers: names.into_iter().zip(values).map(header).collect(),
         // Such a header was not kept: the record is not whole, now and for ever.
-        unreadable_headers: u32::from(row.get::<_, &str>(15) == UNREADABLE_HEADER),
+        unreadable_headers: u32::from(kind == CauseKind::Header),
     }
 }

@@ -3,7 +3,7 @@
 //! No statement here touches `begun` and `sealed`, so the seal lets them pass.
 
 use tidegate_core::failure::Failure;
-use tidegate_core::letter::SKIPPED;
+use tidegate_core::letter::{CauseKind, SKIPPED};
 
 use super::pool::Held;
 use super::{Inbox, SqlParam};
@@ -21,7 +21,7 @@ SELECT $1, $2, w.partition, $3, $4, 1, w.next_offset, w.committed
 ON CONFLICT (consumer_name, topic, partition) DO UPDATE
    SET "group" = excluded."group", cluster_id = excluded.cluster_id, owner = NULL,
        next_offset = excluded.next_offset, committed = excluded.committed, last_offset = NULL,
-       last_timestamp_ms = NULL, last_event_id = NULL, log_epoch = p.log_epoch + 1,
+       last_timestamp_ms = NULL, last_event_id = NULL, digest_offset = NULL, last_digest = NULL, log_epoch = p.log_epoch + 1,
        owner_host = NULL, unclean_at = NULL, unclean_ends = 0,
        marked_offset = NULL, marked_by = NULL, marked_deaths = '{}',
        failing_offset = NULL, failing_attempts = NULL, failing_ms = NULL, failing_since = NULL,
@@ -31,8 +31,8 @@ RETURNING partition"#;
 /// A gap's letter stands at the first of its offsets that has no open letter of its own.
 const GAP: &str = r#"
 INSERT INTO tidegate.dead_letters (id, consumer_name, cluster_id, topic, partition, log_epoch, "offset", scope,
-    header_names, header_values, code, message, attempts, timestamp_type)
-SELECT $1, $2, $3, $4, $5, $6, o, '', '{}', '{}', $10, $9, 0, 'none'
+    header_names, header_values, code, kind, message, attempts, timestamp_type)
+SELECT $1, $2, $3, $4, $5, $6, o, '', '{}', '{}', $10, $11, $9, 0, 'none'
   FROM generate_series($7::bigint, least($8::bigint - 1, $7::bigint + 10000)) AS o
  WHERE NOT EXISTS (
      SELECT 1 FROM tidegate.dead_letters d
@@ -135,7 +135,7 @@ async fn put(
     held.query(PUT, &params).await?;
     for position in positions {
         if let (Some(gap), Some((_, epoch))) = (&position.gap, position.expected) {
-            let params: [SqlParam<'_>; 10] = [
+            let params: [SqlParam<'_>; 11] = [
                 &gap.id,
                 &consumer,
                 &cluster_id,
@@ -146,6 +146,7 @@ async fn put(
                 &position.next,
                 &gap.message,
                 &SKIPPED,
+                &CauseKind::Skipped.as_str(),
             ];
             held.query(GAP, &params).await?;
         }

@@ -16,10 +16,10 @@ INSERT INTO tidegate.replays (consumer_name, requested_by, filter) VALUES ($1, $
 /// Every letter that may be replayed and waits in no other request, in the order of its log.
 const LETTERS: &str = concat!(
     r#"INSERT INTO tidegate.replay_letters (replay, position, letter_id)
-SELECT $14, row_number() OVER (ORDER BY d.topic, d.partition, d.log_epoch, d."offset"), d.id
+SELECT $15, row_number() OVER (ORDER BY d.topic, d.partition, d.log_epoch, d."offset"), d.id
   FROM tidegate.dead_letters d WHERE "#,
     matching!(),
-    " AND d.status = 'open' AND d.code <> 'skipped' AND (d.replay_round < $15 OR $16)
+    " AND d.status = 'open' AND d.kind <> 'skipped' AND (d.replay_round < $16 OR $17)
 ON CONFLICT (letter_id) WHERE result IS NULL DO NOTHING"
 );
 
@@ -30,14 +30,14 @@ UPDATE tidegate.replays SET letters = (SELECT count(*) FROM tidegate.replay_lett
 /// What a replay would do with each letter.
 const PLAN: &str = concat!(
     r#"SELECT d.id, d.topic, d.partition, d."offset", d.code, d.replay_round,
-       CASE WHEN d.code = 'skipped' THEN 'skipped'
+       CASE WHEN d.kind = 'skipped' THEN 'skipped'
             WHEN EXISTS (SELECT 1 FROM tidegate.replay_letters l WHERE l.letter_id = d.id AND l.result IS NULL)
             THEN 'waiting'
-            WHEN d.replay_round >= $14 AND NOT $15 THEN 'parked'
+            WHEN d.replay_round >= $15 AND NOT $16 THEN 'parked'
             ELSE 'ready' END
   FROM tidegate.dead_letters d WHERE "#,
     matching!(),
-    r#" AND d.status = 'open' ORDER BY d.topic, d.partition, d.log_epoch, d."offset" LIMIT $16"#
+    r#" AND d.status = 'open' ORDER BY d.topic, d.partition, d.log_epoch, d."offset" LIMIT $17"#
 );
 
 const WAITING: &str = concat!(

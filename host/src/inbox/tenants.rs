@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use tidegate_core::control::Braked;
 use tidegate_core::failure::Failure;
 use tidegate_core::tenant::TenantName;
 use tidegate_core::text::bounded;
 use tokio_postgres::Row;
 
+use super::control::braked;
 use super::{Inbox, SqlParam};
 
 /// The most bytes of a reason.
@@ -14,7 +16,7 @@ const REASON_BYTES: usize = 1024;
 
 /// The revision and the rows of one moment.
 const ALL: &str = "
-SELECT r.revision, t.tenant, t.definition, t.state, t.reason, t.episode, t.module_digest, t.changed_at::text
+SELECT r.revision, t.tenant, t.definition, t.state, t.reason, t.episode, t.module_digest, t.braked_modules, t.changed_at::text
   FROM (SELECT coalesce((SELECT c.tenants_revision FROM tidegate.consumers c WHERE c.consumer_name = $1), 0) AS revision) r
   LEFT JOIN tidegate.tenants t ON t.consumer_name = $1
  ORDER BY t.tenant";
@@ -35,18 +37,21 @@ ON CONFLICT (consumer_name, tenant) DO UPDATE SET state = 'disabled', reason = e
  WHERE t.state <> 'disabled' RETURNING 1";
 
 const ENABLE: &str = "
-UPDATE tidegate.tenants SET state = 'running', reason = NULL, changed_at = now()
+UPDATE tidegate.tenants SET state = 'running', reason = NULL, braked_modules = '{}', changed_at = now()
  WHERE consumer_name = $1 AND tenant = $2 AND state <> 'running' RETURNING 1";
 
-/// That an operator disabled it stands above a brake.
+/// That an operator disabled it stands above a brake. A second module that trips it joins the first.
 const BRAKE: &str = "
 WITH braked AS (
     INSERT INTO tidegate.tenants AS t (consumer_name, tenant, state, reason, episode, module_digest)
     VALUES ($1, $2, 'braked', $3, 1, $4)
     ON CONFLICT (consumer_name, tenant) DO UPDATE
        SET state = 'braked', reason = excluded.reason, episode = t.episode + 1, module_digest = excluded.module_digest,
+           braked_modules = CASE t.state WHEN 'braked' THEN (t.module_digest || t.braked_modules)[:31] ELSE '{}' END,
            changed_at = now()
      WHERE t.state = 'running'
+        OR (t.state = 'braked' AND t.module_digest <> excluded.module_digest
+            AND excluded.module_digest <> ALL (t.braked_modules))
     RETURNING episode),
 named AS (
     UPDATE tidegate.dead_letters d SET episode = b.episode FROM braked b
@@ -55,8 +60,9 @@ named AS (
 SELECT episode FROM braked";
 
 const LIFT: &str = "
-UPDATE tidegate.tenants SET state = 'running', reason = NULL, changed_at = now()
- WHERE consumer_name = $1 AND tenant = $2 AND state = 'braked' AND module_digest IS DISTINCT FROM $3 RETURNING 1";
+UPDATE tidegate.tenants SET state = 'running', reason = NULL, braked_modules = '{}', changed_at = now()
+ WHERE consumer_name = $1 AND tenant = $2 AND state = 'braked' AND module_digest <> $3 AND $3 <> ALL (braked_modules)
+RETURNING 1";
 
 /// What a tenant is allowed to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,8 +108,8 @@ pub struct TenantRow {
     pub reason: Option<String>,
     /// Brakes so far.
     pub episode: i32,
-    /// The module that tripped the last brake.
-    pub module_digest: Option<[u8; 32]>,
+    /// The modules that tripped its brake; of meaning while it is on.
+    pub braked: Braked,
     /// When the row changed last, in UTC.
     pub changed_at: String,
 }
@@ -216,9 +222,7 @@ fn tenant(row: &Row) -> Option<TenantRow> {
         state: TenantState::read(row.get(3)),
         reason: row.get(4),
         episode: row.get(5),
-        module_digest: row
-            .get::<_, Option<&[u8]>>(6)
-            .and_then(|digest| digest.try_into().ok()),
-        changed_at: row.get(7),
+        braked: braked(row, 6),
+        changed_at: row.get(8),
     })
 }

@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_core::claim::{ClaimRequest, Claimed, EventId};
+use tidegate_core::control::Digest;
 use tidegate_core::failure::{Broken, Failure};
 use tidegate_core::lanes::Locks;
 use tidegate_core::letter::Letter;
@@ -62,6 +63,8 @@ pub struct BatchHead {
     pub modules: ModulesOf,
     /// What this host knows the tenants by; none where records have no tenants.
     pub tenants_revision: Option<i64>,
+    /// The consumer's own module, which a brake may hold back.
+    pub module: Digest,
     /// What the transaction does about locks.
     pub locks: Locks,
 }
@@ -73,7 +76,7 @@ pub enum Begun {
     Open(Box<Transaction>, Vec<Claimed>),
     /// Still ours, but N is this: an earlier commit whose answer was lost has landed.
     Landed(i64),
-    /// Still ours and at this N, but the consumer is paused or braked, or its tenants are not what this host knows.
+    /// Still ours and at this N, but the consumer is paused, or its module is braked, or its tenants are not what this host knows.
     Held,
     /// Another host owns the partition, or the row is gone.
     Fenced,

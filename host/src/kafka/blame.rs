@@ -32,11 +32,40 @@ pub(super) fn suspects(
     }
 }
 
+/// The partitions whose log may have been cut below where they stand, where `text` says that one was: librdkafka has
+/// found out by the leader's epochs and fetches that partition no more, although its offset is there again. Several may
+/// stand at one offset; one that is blamed without reason is looked at and goes on.
+pub(super) fn cut(text: &str, positions: &[(TopicPartition, i64)]) -> Vec<(TopicPartition, i64)> {
+    let said = [
+        "log truncation detected at ",
+        "No epoch found less or equal to ",
+    ];
+    let behind = said.iter().find_map(|words| text.split_once(words));
+    let Some(offset) = behind.and_then(|(_, rest)| number(rest.strip_prefix("offset ")?)) else {
+        return Vec::new();
+    };
+    let stands = |exactly: bool| {
+        let all = positions.iter().cloned();
+        let there = all.filter(|(_, at)| *at == offset || !exactly && *at < offset);
+        there.collect::<Vec<_>>()
+    };
+    let exact = stands(true);
+    if exact.is_empty() {
+        stands(false)
+    } else {
+        exact
+    }
+}
+
 /// The number behind the word "offset" or "message at" in librdkafka's text.
 fn offset_in(text: &str) -> Option<i64> {
     let behind = |mark: &str| text.split_once(mark).map(|(_, rest)| rest);
     let rest = behind("at offset ").or_else(|| behind("message at "))?;
-    let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+    number(rest)
+}
+
+fn number(text: &str) -> Option<i64> {
+    let digits = text.split(|c: char| !c.is_ascii_digit()).next()?;
     digits.parse().ok()
 }
 
@@ -70,5 +99,25 @@ mod tests {
         assert!(suspects("no number", &at(&[1, 2]), true).is_empty());
         assert!(suspects("MagicByte 120 at offset 1", &at(&[3, 2]), false).is_empty());
         assert_eq!(suspects("no number", &at(&[1, 2]), false).len(), 2);
+    }
+
+    #[test]
+    fn a_partition_whose_log_was_cut_is_the_one_that_stands_where_it_was_cut() {
+        let text = "Partition log truncation detected at offset 20 (leader epoch 3): broker end offset is 5 (offset \
+                    leader epoch 2). Reset to INVALID.: Local: Partition log truncation detected (broker 1)";
+        assert_eq!(cut(text, &at(&[10, 20, 30])), at(&[10, 20, 30])[1..2]);
+        assert_eq!(
+            cut(text, &at(&[10, 30])),
+            at(&[10, 30])[..1],
+            "a gap before it"
+        );
+        let epoch =
+            "No epoch found less or equal to offset 7 (leader epoch 1): broker end offset is -1";
+        assert_eq!(cut(epoch, &at(&[7])), at(&[7]));
+        let range = "fetch failed due to requested offset not available on the broker: offset 7";
+        assert!(
+            cut(range, &at(&[7])).is_empty(),
+            "the broker is asked for the range"
+        );
     }
 }

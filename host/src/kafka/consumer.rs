@@ -36,6 +36,14 @@ impl Consumer {
         self.pulse.trouble.current(Instant::now())
     }
 
+    /// Joins the group. Whether or not a broker can be reached, joining goes on in the background.
+    ///
+    /// # Errors
+    /// The consumer is closed, or librdkafka refuses.
+    pub async fn join(&self) -> Result<(), KafkaError> {
+        self.ask(|reply| Command::Join { reply }).await
+    }
+
     /// Starts fetching an assigned partition at `offset`, or starts anew one that is fetched already: the
     /// queue it had then ends.
     ///
@@ -100,6 +108,16 @@ impl Consumer {
         self.pulse.has_joined()
     }
 
+    /// Whether the broker says that none of the topics exists: then there is no group to be in, and nothing to handle.
+    pub fn is_without_topics(&self) -> bool {
+        self.pulse.is_without_topics()
+    }
+
+    /// How many partitions the group has given this member, whether or not anybody has taken them up yet.
+    pub fn assigned(&self) -> usize {
+        self.pulse.assigned()
+    }
+
     /// Leaves the group and ends the poll thread, within `deadline`: beyond it the thread is abandoned, with
     /// an error in the log. Partitions that were not released are handed over as they are.
     pub async fn close(self, deadline: Duration) {
@@ -157,6 +175,7 @@ impl Consumer {
 impl std::fmt::Display for Command {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Command::Join { .. } => f.write_str("joining the group"),
             Command::Start {
                 partition, offset, ..
             } => write!(f, "starting {partition} at offset {offset}"),

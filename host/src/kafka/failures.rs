@@ -21,13 +21,24 @@ impl Poller {
             _ if fatal || remedy.is_some() => {
                 self.fatal(reason, remedy.unwrap_or("restart the host"))
             }
-            Some(Code::AutoOffsetReset | Code::OffsetOutOfRange) => {
-                self.probe.wanted(Instant::now())
-            }
+            Some(Code::AutoOffsetReset | Code::OffsetOutOfRange) => self.out_of_range(&reason),
             Some(Code::BadMessage | Code::BadCompression | Code::NotImplemented) => {
                 self.unreadable(&reason);
             }
             _ => self.passing(code, &reason),
+        }
+    }
+
+    /// librdkafka fetches some partition no more. Where it says that a log was cut, it says at which offset; else the
+    /// broker is asked which position it does not hold.
+    fn out_of_range(&mut self, reason: &str) {
+        let cut = blame::cut(reason, &self.partitions.positions());
+        if cut.is_empty() {
+            return self.probe.wanted(Instant::now());
+        }
+        for (tp, expected) in cut {
+            let why = format!("the log was cut below offset {expected}: {reason}");
+            self.end(&tp, expected, QueueEnd::OutOfRange(why));
         }
     }
 

@@ -10,6 +10,7 @@ use rdkafka::error::{KafkaError as Client, RDKafkaErrorCode as Code};
 
 use super::answers;
 use super::context::Member;
+use super::pulse::Pulse;
 
 /// How often missing topics are looked for again.
 const AGAIN: Duration = Duration::from_secs(5);
@@ -23,12 +24,14 @@ impl Missing {
         consumer: &Arc<str>,
         topics: Vec<String>,
         client: Weak<Member>,
+        pulse: Arc<Pulse>,
     ) -> std::io::Result<Self> {
         let (sender, suspicions) = sync_channel(1);
         let look = Look {
             consumer: Arc::clone(consumer),
             topics,
             client,
+            pulse,
             missing: BTreeSet::new(),
         };
         thread::Builder::new()
@@ -55,6 +58,7 @@ struct Look {
     consumer: Arc<str>,
     topics: Vec<String>,
     client: Weak<Member>,
+    pulse: Arc<Pulse>,
     missing: BTreeSet<String>,
 }
 
@@ -68,20 +72,22 @@ impl Look {
             let Some(client) = self.client.upgrade().filter(|_| !ended) else {
                 return;
             };
-            for topic in self.topics.clone() {
-                self.look(&client, topic);
-            }
+            let topics = self.topics.clone().into_iter();
+            let absent = topics.filter(|topic| self.look(&client, topic.clone()));
+            let none = absent.count() == self.topics.len();
+            self.pulse.set_without_topics(none);
         }
     }
 
-    /// What the broker does not answer is as it was.
-    fn look(&mut self, client: &Member, topic: String) {
+    /// Whether the broker says that a topic is not there. What it does not answer is as it was.
+    fn look(&mut self, client: &Member, topic: String) -> bool {
         let consumer = &self.consumer;
         match answers::partitions(client, &topic) {
             Err(Client::MetadataFetch(Code::UnknownTopicOrPartition)) => {
                 if self.missing.insert(topic.clone()) {
                     tracing::error!(%consumer, topic, "topic {topic:?} does not exist (any more), or this user may not see it: nothing of it is consumed, its positions stay recorded, other topics go on; if it is made again, its partitions are compared with what was recorded and stop where they are another log's");
                 }
+                return true;
             }
             Ok(partitions) if self.missing.remove(&topic) => {
                 let partitions = partitions.len();
@@ -89,5 +95,6 @@ impl Look {
             }
             Ok(_) | Err(_) => {}
         }
+        false
     }
 }

@@ -36,6 +36,17 @@ pub struct GroupOffset {
     pub high: i64,
 }
 
+/// What a partition's log holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogRange {
+    /// The partition.
+    pub partition: TopicPartition,
+    /// The log's first offset.
+    pub low: i64,
+    /// The offset behind the log's last.
+    pub high: i64,
+}
+
 /// A client that subscribes to nothing.
 pub(super) type Asker = BaseConsumer<Quiet>;
 
@@ -75,6 +86,41 @@ pub async fn group_offsets(
             .into_iter()
             .map(|tp| offset(client, &committed, tp));
         offsets.collect()
+    })
+    .await
+}
+
+/// What the logs of all of a topic's partitions hold; none if the broker says that there is no such topic.
+///
+/// # Errors
+/// The broker cannot be asked, or refuses.
+pub async fn log_ranges(
+    kafka: &KafkaConfig,
+    topic: &str,
+) -> Result<Option<Vec<LogRange>>, KafkaError> {
+    let topic = topic.to_owned();
+    let what = format!("where topic {topic:?} ends");
+    ask(kafka, ASKER, what, move |client| {
+        let numbers = match answers::partitions(client, &topic) {
+            Err(Client::MetadataFetch(Code::UnknownTopicOrPartition)) => return Ok(None),
+            numbers => numbers?,
+        };
+        let name: Arc<str> = topic.as_str().into();
+        let range = |partition| {
+            let (low, high) = client.fetch_watermarks(&topic, partition, ANSWER)?;
+            let topic = Arc::clone(&name);
+            let partition = TopicPartition { topic, partition };
+            Ok(LogRange {
+                partition,
+                low,
+                high,
+            })
+        };
+        numbers
+            .into_iter()
+            .map(range)
+            .collect::<Result<_, _>>()
+            .map(Some)
     })
     .await
 }

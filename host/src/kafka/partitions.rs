@@ -56,6 +56,11 @@ impl Partitions {
         }
     }
 
+    /// How many are ours.
+    pub(super) fn assigned(&self) -> usize {
+        self.assigned.len()
+    }
+
     pub(super) fn is_assigned(&self, tp: &TopicPartition) -> bool {
         self.assigned.contains(tp)
     }

@@ -35,6 +35,9 @@ const EVENTS: usize = 64;
 
 /// What the rest of the host asks of the poll thread.
 pub(super) enum Command {
+    Join {
+        reply: oneshot::Sender<Result<(), KafkaError>>,
+    },
     Start {
         partition: TopicPartition,
         offset: i64,
@@ -50,7 +53,7 @@ pub(super) enum Command {
     },
 }
 
-/// Makes the client, joins the group, starts the thread.
+/// Makes the client and starts the thread.
 pub(super) fn spawn(
     kafka: &KafkaConfig,
     subscription: Subscription,
@@ -63,8 +66,6 @@ pub(super) fn spawn(
     let client: Member = config
         .create_with_context(Context::new(Arc::clone(&name), Arc::clone(&pulse)))
         .map_err(|error| refused(&error))?;
-    let topics: Vec<&str> = subscription.topics.iter().map(String::as_str).collect();
-    client.subscribe(&topics).map_err(|error| refused(&error))?;
 
     let (commands, receiver) = mpsc::channel(COMMANDS);
     let (events, group_events) = mpsc::channel(EVENTS);
@@ -83,7 +84,8 @@ pub(super) fn spawn(
     };
     let nudge = Nudge::spawn(&name, Arc::downgrade(&client)).map_err(no_thread)?;
     let topics = subscription.topics.clone();
-    let missing = Missing::spawn(&name, topics, Arc::downgrade(&client)).map_err(no_thread)?;
+    let member = Arc::downgrade(&client);
+    let missing = Missing::spawn(&name, topics, member, Arc::clone(&pulse)).map_err(no_thread)?;
     let helpers = (nudge, missing, pulse);
     let poller = Poller::new(client, (receiver, events), subscription, helpers);
     thread::Builder::new()
@@ -243,6 +245,7 @@ impl Poller {
             };
             self.busy_until = Instant::now() + BUSY_FOR;
             match command {
+                Command::Join { reply } => drop(reply.send(self.join())),
                 Command::Start {
                     partition,
                     offset,

@@ -75,9 +75,11 @@ impl Probe {
 
 /// The positions out of range, and whether every log could be asked. If all could and no position is
 /// beyond its log, those at the very end are taken: past a transaction's end marker, the client waits for
-/// one more offset than the last record's.
+/// one more offset than the last record's. Where nobody is there either, anybody's log may have grown again: each is to
+/// look at its position anew.
 fn look(client: &Weak<Member>, positions: Vec<(TopicPartition, i64)>) -> (Vec<OutOfRange>, bool) {
-    let (mut beyond, mut at_end, mut certain) = (Vec::new(), Vec::new(), true);
+    let (mut beyond, mut at_end, mut within) = (Vec::new(), Vec::new(), Vec::new());
+    let mut certain = true;
     for (partition, expected) in positions {
         let Some(client) = client.upgrade() else {
             return (Vec::new(), true);
@@ -88,9 +90,15 @@ fn look(client: &Weak<Member>, positions: Vec<(TopicPartition, i64)>) -> (Vec<Ou
             continue;
         };
         let certainly = expected < low || expected > high;
+        let why = match certainly || expected == high {
+            true => format!("offset {expected} is out of range: the log holds {low} to {high}"),
+            false => format!(
+                "some partition's offset was out of range, and this one's may have been: {expected}, where the log holds {low} to {high} now"
+            ),
+        };
         let out = OutOfRange {
             certain: certainly,
-            why: format!("offset {expected} is out of range: the log holds {low} to {high}"),
+            why,
             partition,
             expected,
         };
@@ -98,12 +106,15 @@ fn look(client: &Weak<Member>, positions: Vec<(TopicPartition, i64)>) -> (Vec<Ou
             beyond.push(out);
         } else if expected == high {
             at_end.push(out);
+        } else {
+            within.push(out);
         }
     }
-    let found = if beyond.is_empty() && certain {
-        at_end
-    } else {
-        beyond
+    let found = match (beyond.is_empty() && certain, at_end.is_empty()) {
+        (false, _) => beyond,
+        (true, false) => at_end,
+        // The log may have been cut and have grown again since.
+        (true, true) => within,
     };
     (found, certain)
 }

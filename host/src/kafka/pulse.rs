@@ -1,7 +1,10 @@
 //! A consumer's pulse: when its poll thread last turned, whether it is a member of its group, how far it has fetched.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicU64, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,6 +20,8 @@ pub(super) struct Pulse {
     /// Milliseconds since `base`.
     turned: AtomicU64,
     joined: AtomicBool,
+    assigned: AtomicUsize,
+    without_topics: AtomicBool,
     /// Why brokers do not let the client in.
     pub(super) trouble: Trouble,
     /// How far fetching has come, of the partitions that are fetched.
@@ -29,6 +34,8 @@ impl Default for Pulse {
             base: Instant::now(),
             turned: AtomicU64::new(0),
             joined: AtomicBool::new(false),
+            assigned: AtomicUsize::new(0),
+            without_topics: AtomicBool::new(false),
             trouble: Trouble::default(),
             reach: Mutex::default(),
         }
@@ -60,13 +67,33 @@ impl Pulse {
         self.base.elapsed().saturating_sub(turned)
     }
 
-    /// The group has given an assignment, maybe an empty one, or has taken us for gone.
+    /// The group has given an assignment, which [`set_assigned`](Self::set_assigned) has told before, maybe an empty one, or has taken us for gone.
     pub(super) fn set_joined(&self, joined: bool) {
-        self.joined.store(joined, Relaxed);
+        self.joined.store(joined, Release);
+    }
+
+    /// The group has given us so many partitions, all in all.
+    pub(super) fn set_assigned(&self, partitions: usize) {
+        self.assigned.store(partitions, Relaxed);
+    }
+
+    /// Whether the broker says that none of the topics exists.
+    pub(super) fn set_without_topics(&self, without: bool) {
+        self.without_topics.store(without, Relaxed);
+    }
+
+    /// Whether the broker's last word was that none of the topics exists: no group is joined for those.
+    pub(super) fn is_without_topics(&self) -> bool {
+        self.without_topics.load(Relaxed)
+    }
+
+    /// How many partitions the group has given us.
+    pub(super) fn assigned(&self) -> usize {
+        self.assigned.load(Relaxed)
     }
 
     /// Whether the group's last word was an assignment.
     pub(super) fn has_joined(&self) -> bool {
-        self.joined.load(Relaxed)
+        self.joined.load(Acquire)
     }
 }

@@ -12,14 +12,21 @@ use super::queue::PartitionQueue;
 use super::{GroupEvent, KafkaError, names};
 
 impl Poller {
+    pub(super) fn join(&mut self) -> Result<(), KafkaError> {
+        let topics = self.subscription.topics.iter().map(String::as_str);
+        let joined = self.client.subscribe(&topics.collect::<Vec<_>>());
+        joined.map_err(|e| KafkaError::refused("joining the group", &e))
+    }
+
     /// Answered at once, with nothing: each partition is added by itself once its position is known.
     pub(super) fn assigned(&mut self, tps: Vec<TopicPartition>) {
         let none = TopicPartitionList::new();
         if let Err(error) = self.client.incremental_assign(&none) {
             tracing::error!(consumer = %self.subscription.consumer, %error, "an assignment could not be taken");
         }
-        self.pulse.set_joined(true);
         self.partitions.assign(&tps);
+        self.pulse.set_assigned(self.partitions.assigned());
+        self.pulse.set_joined(true);
         if !tps.is_empty() {
             self.emit(GroupEvent::Assigned(tps));
         }
@@ -30,6 +37,7 @@ impl Poller {
             self.pulse.set_joined(false);
         }
         self.partitions.revoke(&tps);
+        self.pulse.set_assigned(self.partitions.assigned());
         self.owed += 1;
         if tps.is_empty() || self.events.is_closed() {
             // Nobody is there to answer.

@@ -123,8 +123,13 @@ impl Meters {
         if let Some(counters) = self.topics.get(topic) {
             counters.add(&tally.counts);
         }
-        for code in &tally.codes {
-            let labels = [&*self.consumer, topic, self.codes.label(code)];
+        for (kind, code) in &tally.causes {
+            let labels = [
+                &*self.consumer,
+                topic,
+                kind.as_str(),
+                self.codes.label(code),
+            ];
             self.registry
                 .counter(&names::DEAD_LETTERS, &labels)
                 .increment(1);

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
+use tidegate_core::readiness::Stillness;
 use tidegate_core::record::TopicPartition;
 use tokio::sync::Notify;
 
@@ -19,6 +21,15 @@ pub struct Place {
     after: AtomicI64,
     reached: AtomicI64,
     held_back: AtomicI64,
+    /// The end, where it was seen to be before N.
+    cut: AtomicI64,
+    /// When the partition was assigned here.
+    entered: Instant,
+    stillness: Mutex<Stillness>,
+}
+
+fn known(value: &AtomicI64) -> Option<i64> {
+    Some(value.load(Relaxed)).filter(|value| *value != NONE)
 }
 
 impl Default for Place {
@@ -31,6 +42,9 @@ impl Default for Place {
             after: none(),
             reached: none(),
             held_back: none(),
+            cut: none(),
+            entered: Instant::now(),
+            stillness: Mutex::default(),
         }
     }
 }
@@ -46,11 +60,52 @@ impl Place {
     /// Somebody else has the position: what is known of it here says nothing any more.
     pub fn forget(&self) {
         self.at(NONE, None);
+        self.holds(false);
     }
 
-    /// Where the log ends.
-    pub fn ends(&self, end: i64) {
+    /// Whether there are records to handle at N.
+    pub fn holds(&self, records: bool) {
+        let (next, now) = (self.next.load(Relaxed), self.age());
+        self.stillness().seen(next, records, now);
+    }
+
+    /// For how long there have been records to handle without a batch being committed.
+    pub fn still(&self) -> Option<Duration> {
+        let now = self.age();
+        self.stillness().time(now)
+    }
+
+    /// Whether the position is had.
+    pub fn is_placed(&self) -> bool {
+        self.next.load(Relaxed) != NONE
+    }
+
+    /// How long ago the partition was assigned here.
+    pub fn age(&self) -> Duration {
+        self.entered.elapsed()
+    }
+
+    fn stillness(&self) -> MutexGuard<'_, Stillness> {
+        self.stillness
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// N, where it is known.
+    pub fn next(&self) -> Option<i64> {
+        known(&self.next)
+    }
+
+    /// Where the log ends, asked for when N was `next`. A log that ends before it has been cut.
+    pub fn ends(&self, end: i64, next: Option<i64>) {
         self.end.store(end, Relaxed);
+        let cut = next.is_some_and(|next| end < next);
+        self.cut.store(if cut { end } else { NONE }, Relaxed);
+    }
+
+    /// Where the log ends, if it was seen to end before N.
+    pub fn cut_at(&self) -> Option<i64> {
+        known(&self.cut).filter(|end| self.next().is_some_and(|next| *end < next))
     }
 
     /// From `after` to before `to` the log holds no record that anybody will see.
@@ -72,7 +127,6 @@ impl Place {
     /// How far N and C are behind the end, where they are known: what is no record, such as a transaction's marker, keeps
     /// nobody behind.
     pub fn lag(&self) -> (Option<i64>, Option<i64>) {
-        let known = |value: &AtomicI64| Some(value.load(Relaxed)).filter(|value| *value != NONE);
         let (end, after, reached) = (known(&self.end), known(&self.after), known(&self.reached));
         let seen = |at: i64| match after.zip(reached) {
             Some((after, reached)) if after <= at && at < reached => reached,
@@ -156,7 +210,7 @@ mod tests {
         assert_eq!(place.lag(), (None, None));
         place.at(5, None);
         assert_eq!(place.lag(), (None, None));
-        place.ends(9);
+        place.ends(9, place.next());
         assert_eq!(place.lag(), (Some(4), None));
         place.at(12, Some(7));
         assert_eq!(place.lag(), (Some(0), Some(2)));
@@ -167,7 +221,7 @@ mod tests {
     #[test]
     fn what_is_no_record_keeps_nobody_behind() {
         let place = Place::default();
-        place.ends(9);
+        place.ends(9, None);
         place.at(8, Some(5));
         place.reaches(8, 9);
         assert_eq!(
@@ -177,7 +231,7 @@ mod tests {
         );
         place.at(8, Some(8));
         assert_eq!(place.lag(), (Some(0), Some(0)));
-        place.ends(12);
+        place.ends(12, None);
         assert_eq!(place.lag(), (Some(3), Some(3)));
         place.at(7, Some(7));
         assert_eq!(
@@ -185,6 +239,24 @@ mod tests {
             (Some(5), Some(5)),
             "a record is still to be handled"
         );
+    }
+
+    #[test]
+    fn a_log_that_ends_before_n_was_when_it_was_asked_for_is_cut() {
+        let place = Place::default();
+        place.at(5, None);
+        // N went on while the end was on its way.
+        let asked = place.next();
+        place.at(9, None);
+        place.ends(7, asked);
+        assert_eq!(place.cut_at(), None);
+        place.ends(7, place.next());
+        assert_eq!(place.cut_at(), Some(7));
+        place.at(7, None);
+        assert_eq!(place.cut_at(), None, "the position was put elsewhere");
+        place.at(9, None);
+        place.ends(12, place.next());
+        assert_eq!(place.cut_at(), None);
     }
 
     #[test]

@@ -87,8 +87,8 @@ metrics! {
         "Age of the claim that a duplicate met, as a share of its TTL", "";
     TAKEN_OVER: Kind::Counter, "tidegate_taken_over_total", ["consumer", "topic"],
         "Expired claims taken over: their events were handled again", "";
-    DEAD_LETTERS: Kind::Counter, "tidegate_dead_letters_total", ["consumer", "topic", "code"],
-        "Dead letters written, by code; beyond 64 codes of handlers a consumer the code is other",
+    DEAD_LETTERS: Kind::Counter, "tidegate_dead_letters_total", ["consumer", "topic", "kind", "code"],
+        "Dead letters written, by kind and code; beyond 64 codes of handlers a consumer the code is other",
         "once a letter has been written";
     TENANT_RECORDS: Kind::Counter, "tidegate_tenant_records_total", ["consumer", "tenant", "outcome"],
         "Records committed, by tenant and outcome (done, skipped, rejected, duplicate); beyond 200 tenants a consumer the tenant is other",
@@ -137,7 +137,7 @@ metrics! {
     STOPPED: Kind::Gauge, "tidegate_stopped_partitions", ["consumer"],
         "Partitions that wait under a stop verdict, or for somebody to decide where to resume", "";
     STATE: Kind::Gauge, "tidegate_consumer_state", ["consumer", "state"],
-        "1 for the state that the consumer is in (running, paused, braked), else 0", "";
+        "1 for the state that the consumer is in on this host (running, paused, braked), else 0; a brake is of the module that tripped it", "";
     OPEN_LETTERS: Kind::Gauge, "tidegate_open_dead_letters", ["consumer"],
         "Open dead letters in the database: the same on every host, so take the maximum",
         "while the database answers";
@@ -166,8 +166,12 @@ metrics! {
         "The most database connections, by pool", "";
     MODULE_INFO: Kind::Gauge, "tidegate_module_info", ["consumer", "digest", "name"],
         "1, for the handler module that runs", "";
+    LOG_LINES_LOST: Kind::Counter, "tidegate_log_lines_lost_total", [],
+        "Lines of the log that were dropped: nobody read stderr, or it could not be written", "";
     READY: Kind::Gauge, "tidegate_ready", [],
         "1 if /readyz answers that this host is ready, else 0", "";
+    PROBLEMS: Kind::Gauge, "tidegate_readiness_problems", ["problem"],
+        "Problems that keep this host from being ready, by kind: the table of kinds", "";
     BUILD_INFO: Kind::Gauge, "tidegate_build_info", ["version"],
         "1, for the version that runs", "";
 }

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use tidegate_core::letter::CauseKind;
 use tidegate_core::progress::Counts;
 use tidegate_core::record::TopicPartition;
 use tidegate_core::tenant::TenantName;
@@ -20,8 +21,8 @@ pub struct Tally {
     pub records: usize,
     /// What it adds to the progress row.
     pub counts: Counts,
-    /// Codes of its dead letters.
-    pub codes: Vec<String>,
+    /// Kind and code of each of its dead letters.
+    pub causes: Vec<(CauseKind, String)>,
     /// The same by tenant, where records have tenants.
     pub tenants: Vec<TenantCounts>,
     /// Of each duplicate whose claim stands, what share of the claim's life had passed.

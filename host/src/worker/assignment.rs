@@ -1,4 +1,9 @@
-//! Taking a position: the owner's token first, then Kafka's offset, then the core's decision.
+//! Taking a position: a look, the owner's token, then Kafka's offset and the core's decision.
+//!
+//! What can be refused without the token is refused before it is taken, and takes nothing: another group, another
+//! cluster, another log, a position out of range, tenants that cannot be read. The schema and the modules are looked at
+//! before a host joins its group at all. What shows only once the token is held, since Kafka or the row have changed
+//! meanwhile, hands it back as it was.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +16,9 @@ use tidegate_core::sqlstate::{SqlClass, classify};
 use uuid::Uuid;
 
 use crate::faults::{self, Point};
+use crate::inbox::Token;
 use crate::kafka::{Found, read_record};
+use crate::worker::look::{Looked, look};
 use crate::worker::pending::Pending;
 use crate::worker::position::{Placed, Position};
 use crate::worker::shared::Shared;
@@ -37,7 +44,7 @@ impl<E: std::error::Error> From<E> for Unready {
 }
 
 /// What the server refuses for its schema, the rights or its login waits for an operator.
-fn refused(failure: Failure) -> NotPlaced {
+pub(super) fn refused(failure: Failure) -> NotPlaced {
     match &failure {
         Failure::Sql { sqlstate, .. } if classify(sqlstate) == SqlClass::Stop => {
             NotPlaced::Stopped(failure.to_string())
@@ -68,47 +75,88 @@ pub async fn take(
         .await
         .map_err(Unready::from)?
         .into();
-    register(shared, source, &cluster_id).await?;
-    let row = shared
-        .inbox
-        .take_token(&shared.key(source), (token, shared.host.id))
-        .await
-        .map_err(refused)?;
-    faults::at(
-        Point::TokenTaken,
-        row.as_ref().map_or(0, |row| row.next_offset),
-    );
-    let mut facts = facts(shared, source, &cluster_id, row).await?;
-    loop {
-        match decide(&facts) {
-            Decision::CheckRecord(last) => facts.last = check(shared, kafka, source, &last).await?,
-            Decision::AskAgain => {
-                (facts.low, facts.high) = shared
-                    .kafka
-                    .watermarks(source)
-                    .await
-                    .map_err(Unready::from)?;
-                facts.asked_twice = true;
-            }
-            Decision::Stop(reason) => return Err(NotPlaced::Stopped(reason.to_string())),
-            Decision::Start(resume) => {
-                let log_epoch = facts.row.as_ref().map_or(0, |row| row.log_epoch);
-                let position = Position {
-                    token,
-                    cluster_id,
-                    log_epoch,
-                    next: resume.at,
-                    committed: resume.acknowledged,
-                    // A position that is written down anew begins anew.
-                    failing: facts.row.as_ref().and_then(|row| row.failing),
-                    ends: facts.row.as_ref().map(|row| row.ends).unwrap_or_default(),
-                };
-                let mut placed = place(shared, source, resume, position).await?;
-                placed.at_end = placed.position.next >= facts.high;
-                return Ok(placed);
-            }
+    let looked = look(shared, kafka, source, &cluster_id).await?;
+    let (key, owner) = (shared.key(source), (token, shared.host.id));
+    let (seen, rule) = (&looked.seen, shared.id_rule());
+    let taken = shared.inbox.take_token(&key, owner, seen, &rule).await;
+    let Some(taken) = taken.map_err(refused)? else {
+        return Err(NotPlaced::NotNow(
+            "its row was changed while it was looked at".to_owned(),
+        ));
+    };
+    faults::at(Point::TokenTaken, taken.row.next_offset);
+    let names = (source, token, cluster_id);
+    match settle(shared, kafka, names, (&taken, looked)).await {
+        Ok(placed) => {
+            tell_rule(shared, taken.id_rule.as_deref(), &rule);
+            Ok(placed)
+        }
+        Err(not_placed) => {
+            hand_back(shared, source, token, &taken).await;
+            Err(not_placed)
         }
     }
+}
+
+/// Decides with the token in hand: no old owner's commit can move K or the row any more.
+async fn settle(
+    shared: &Shared,
+    kafka: &crate::config::KafkaConfig,
+    (source, token, cluster_id): (&TopicPartition, Uuid, Arc<str>),
+    (taken, looked): (&Token, Looked),
+) -> Result<Placed, NotPlaced> {
+    let row = &taken.row;
+    let mut facts = facts(shared, source, &cluster_id, Some(row.clone())).await?;
+    facts.last = looked.of(row.last.as_ref());
+    let resume = loop {
+        match decide(&facts) {
+            Decision::CheckRecord(last) => facts.last = check(shared, kafka, source, &last).await?,
+            Decision::AskAgain => ask_again(shared, source, &mut facts).await?,
+            Decision::Stop(reason) => return Err(NotPlaced::Stopped(reason.to_string())),
+            Decision::Start(resume) => break resume,
+        }
+    };
+    let position = Position {
+        token,
+        cluster_id,
+        log_epoch: row.log_epoch,
+        next: resume.at,
+        committed: resume.acknowledged,
+        // A position that is written down anew begins anew.
+        failing: row.failing,
+        ends: row.ends,
+    };
+    let mut placed = place(shared, source, resume, position).await?;
+    placed.at_end = placed.position.next >= facts.high;
+    Ok(placed)
+}
+
+/// The rule takes effect here. Said once, whatever the number of partitions.
+fn tell_rule(shared: &Shared, before: Option<&str>, now: &str) {
+    if let Some(before) = before.filter(|before| *before != now)
+        && shared.is_first_to_tell_rule()
+    {
+        tracing::warn!(consumer = %shared.name, "event ids are read by another rule than before: `{before}` then, `{now}` from here on; ids of before and after do not match, so an event that was handled before and comes again is handled again");
+    }
+}
+
+/// Whoever had the token has it again, and nobody has died. Where this fails the next owner takes it.
+async fn hand_back(shared: &Shared, source: &TopicPartition, token: Uuid, taken: &Token) {
+    let key = shared.key(source);
+    if let Err(error) = shared.inbox.hand_back(&key, token, taken).await {
+        tracing::debug!(partition = %source, %error, "the token could not be handed back; the next owner takes it");
+    }
+}
+
+/// A position beyond the log's end may be a stale answer.
+pub(super) async fn ask_again(
+    shared: &Shared,
+    source: &TopicPartition,
+    facts: &mut Facts,
+) -> Result<(), Unready> {
+    (facts.low, facts.high) = shared.kafka.watermarks(source).await?;
+    facts.asked_twice = true;
+    Ok(())
 }
 
 async fn place(
@@ -145,7 +193,7 @@ async fn place(
     })
 }
 
-async fn facts(
+pub(super) async fn facts(
     shared: &Shared,
     source: &TopicPartition,
     cluster_id: &str,
@@ -169,7 +217,7 @@ async fn facts(
 
 /// Writes a row for every partition that has none, so that `start` counts once, at the first registration:
 /// a partition that appears later starts at its beginning.
-async fn register(
+pub(super) async fn register(
     shared: &Shared,
     source: &TopicPartition,
     cluster_id: &str,
@@ -242,7 +290,7 @@ async fn first_place(
 }
 
 /// Is it the same log? Reads the record that was handled last.
-async fn check(
+pub(super) async fn check(
     shared: &Shared,
     kafka: &crate::config::KafkaConfig,
     source: &TopicPartition,

@@ -88,6 +88,7 @@ pub async fn attempt(
             .filter_map(|at| batch[*at].claim.clone())
             .collect(),
         tenants_revision: cast.revision,
+        module: cast.consumers_module(shared),
         locks,
     };
     let clock = Instant::now();
@@ -233,14 +234,14 @@ fn tally(
     (finish, ages): (&Finish, Vec<f64>),
 ) -> Tally {
     let batch = claims.batch;
-    let code = |(_, letter): &(String, Letter)| letter.cause.code.clone();
+    let cause = |(_, letter): &(String, Letter)| (letter.cause.kind, letter.cause.code.clone());
     Tally {
         source: batch[0].record.source.clone(),
         token: at.token,
         next: finish.next_offset,
         records: batch.len(),
         counts: finish.counts,
-        codes: finish.letters.iter().map(code).collect(),
+        causes: finish.letters.iter().map(cause).collect(),
         tenants: claims.by_tenant(fates),
         ages,
         fetched: batch[0].fetched,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tidegate_core::control::Digest;
 use tidegate_core::letter::Cause;
 use tidegate_core::tenant::{NotRunning, Otherwise, TenantName, grouped};
 
@@ -137,6 +138,14 @@ impl Cast {
         match &self.runners[..] {
             [one] => ModulesOf::All(Some(one.module.digest())),
             _ => ModulesOf::Each(asking.iter().map(|at| self.digest(*at)).collect()),
+        }
+    }
+
+    /// The module that the consumer's own brake is asked about.
+    pub fn consumers_module(&self, shared: &Shared) -> Digest {
+        match (&shared.config.tenants, &self.runners[..]) {
+            (None, [own]) => own.module.digest(),
+            _ => shared.own.module().digest(),
         }
     }
 

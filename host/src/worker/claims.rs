@@ -119,9 +119,7 @@ impl Fate {
     pub(super) fn ended(&self) -> Option<Ended> {
         match self {
             Fate::Handled(_) | Fate::Duplicate(_) => Some(Ended::Well),
-            Fate::Rejected(cause) if cause.is_of_absence() => None,
-            Fate::Rejected(cause) if cause.is_trap() => Some(Ended::Trapped),
-            Fate::Rejected(_) => Some(Ended::Rejected),
+            Fate::Rejected(cause) => cause.ended(),
         }
     }
 }

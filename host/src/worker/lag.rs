@@ -1,4 +1,5 @@
-//! Where assigned partitions end, asked for now and then: lag costs the record path nothing.
+//! Where assigned partitions end, asked for now and then: lag costs the record path nothing, and a log that was cut
+//! below its position shows.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,12 +42,14 @@ async fn ask(shared: &Shared) {
             place.holds_back(reach.held_back);
         }
     }
+    let nexts: Vec<_> = places.iter().map(|(_, place)| place.next()).collect();
     let asked = places.iter().map(|(source, _)| source.clone()).collect();
     match shared.kafka.ends(asked).await {
         Ok(ends) => {
             for (source, end) in ends {
-                if let Some((_, place)) = places.iter().find(|(s, _)| *s == source) {
-                    place.ends(end);
+                let of = places.iter().zip(&nexts).find(|((s, _), _)| *s == source);
+                if let Some(((_, place), next)) = of {
+                    place.ends(end, *next);
                 }
             }
         }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use tidegate_core::backoff::RetryPolicy;
 use tidegate_core::partition::{Action, Event, Partition as State};
 use tidegate_core::record::TopicPartition;
 use tokio::sync::watch;
@@ -21,8 +22,16 @@ use crate::worker::shared::Shared;
 
 /// How long a fenced partition waits for the group to tell that it is gone, before it is taken up again.
 const FENCED: Duration = Duration::from_secs(4);
-/// How often a stopped partition is looked at again: an operator may have decided.
-const STOPPED: Duration = Duration::from_secs(5);
+/// How long a partition that could not be read waits.
+const UNREADABLE: Duration = Duration::from_secs(5);
+/// When a stopped partition is looked at again: an operator may have decided. A host that is refused beside the right one
+/// asks ever more rarely.
+const STOPPED: RetryPolicy = RetryPolicy {
+    initial: Duration::from_secs(5),
+    max: Duration::from_secs(30),
+    max_elapsed: Duration::MAX,
+    max_attempts: None,
+};
 /// How long giving a token back may take.
 const UNTAKE: Duration = Duration::from_secs(1);
 /// How often an answer that Kafka or PostgreSQL could not give is asked for again.
@@ -39,15 +48,16 @@ pub enum Hold {
     Lost,
 }
 
-/// Owns `source` from its assignment until `hold` ends.
+/// Owns `source` from its assignment until `hold` ends. `stay` shows it from the moment of its assignment.
 pub async fn own(
     shared: Arc<Shared>,
     kafka: Arc<KafkaConfig>,
     source: TopicPartition,
     hold: watch::Receiver<Hold>,
+    stay: Stay,
 ) {
     let owner = Owner {
-        stay: shared.meters.enter(&source),
+        stay,
         shared,
         kafka,
         source,
@@ -57,6 +67,7 @@ pub async fn own(
         batches: watch::channel(true).0,
         drained: None,
         pause: UNREADY,
+        stops: 0,
         unreadable: None,
         repeats: Repeats::default(),
     };
@@ -76,6 +87,8 @@ struct Owner {
     drained: Option<Box<Partition>>,
     /// How long the next backoff lasts.
     pause: Duration,
+    /// How often in a row the position was refused.
+    stops: u32,
     /// N, where what follows it could not be read. Taking the position anew does not mend that.
     unreadable: Option<i64>,
     repeats: Repeats,
@@ -85,7 +98,7 @@ struct Owner {
 
 enum Doing {
     Nothing,
-    Waiting(tokio::time::Instant),
+    Waiting(BoxFuture<'static, ()>),
     Placing(BoxFuture<'static, Result<Placed, NotPlaced>>),
     Starting(BoxFuture<'static, Result<Box<Partition>, KafkaError>>),
     Consuming(BoxFuture<'static, (End, Box<Partition>)>),
@@ -120,8 +133,10 @@ impl Owner {
     async fn act(&mut self, action: Action, start: Instant) {
         match action {
             Action::FindPosition => self.find_position(),
-            Action::FindPositionLater => self.wait(self.pause),
-            Action::ShowStopped => self.wait(STOPPED),
+            Action::FindPositionLater => {
+                self.doing = Doing::Waiting(tokio::time::sleep(self.pause).boxed());
+            }
+            Action::ShowStopped => self.wait_stopped(),
             Action::BeginNoBatch => {
                 self.batches.send_replace(false);
             }
@@ -141,8 +156,20 @@ impl Owner {
         }
     }
 
-    fn wait(&mut self, time: Duration) {
-        self.doing = Doing::Waiting(tokio::time::Instant::now() + time);
+    /// Waits until a stopped partition is looked at again: at once where a command holds the consumer back or lets it go
+    /// on, as it does around `offsets adopt`.
+    fn wait_stopped(&mut self) {
+        self.stops = self.stops.saturating_add(1);
+        let time = STOPPED.wait(self.stops, fastrand::f64());
+        let mut controls = self.shared.controls();
+        controls.mark_unchanged();
+        let wait = async move {
+            tokio::select! {
+                () = tokio::time::sleep(time) => {}
+                Ok(()) = controls.changed() => {}
+            }
+        };
+        self.doing = Doing::Waiting(wait.boxed());
     }
 
     fn find_position(&mut self) {
@@ -200,6 +227,7 @@ impl Owner {
                     self.repeats.over();
                     self.shared.stopped(&self.source, None);
                 }
+                self.stops = 0;
                 self.shared.owns(&self.source, placed.position.token);
                 let (shared, batches) = (self.shared.clone(), self.batches.subscribe());
                 self.doing = Doing::Starting(start(shared, placed, batches).boxed());
@@ -207,6 +235,7 @@ impl Owner {
             }
             Err(NotPlaced::NotNow(reason)) => {
                 self.pause = UNREADY;
+                self.shared.waits(&self.source, Some(reason.clone()));
                 self.say(
                     "the position cannot be taken now; it is tried again",
                     &reason,
@@ -225,6 +254,7 @@ impl Owner {
         match started {
             Ok(partition) => {
                 let at = partition.next();
+                self.shared.waits(&self.source, None);
                 self.doing = Doing::Consuming(consume(partition).boxed());
                 Event::Placed { at }
             }
@@ -259,11 +289,12 @@ impl Owner {
                 self.unreadable = Some(at);
                 self.say("partition stopped", &reason);
                 self.shared.stopped(&self.source, Some(reason));
-                self.pause = STOPPED;
+                self.pause = UNREADABLE;
                 Event::Fenced
             }
             End::Again(reason) => {
                 tracing::warn!(%consumer, partition = %source, reason, "the position is taken anew");
+                self.stay.place.forget();
                 self.pause = UNREADY;
                 Event::Fenced
             }
@@ -291,8 +322,8 @@ impl Doing {
     async fn next(&mut self) -> Did {
         match self {
             Doing::Nothing => std::future::pending().await,
-            Doing::Waiting(until) => {
-                tokio::time::sleep_until(*until).await;
+            Doing::Waiting(waiting) => {
+                waiting.await;
                 Did::Waited
             }
             Doing::Placing(placing) => Did::Placed(placing.await),

@@ -136,10 +136,12 @@ impl Partition {
 
     async fn step(&mut self) -> Option<End> {
         self.refill();
+        self.place.holds(!self.pending.is_empty());
         if self.pending.is_empty() {
             return self.idle().await;
         }
-        if !self.shared.control().runs() {
+        if !self.shared.runs() {
+            self.place.holds(false);
             // A command may have set the position: Kafka is told of it, and the row that it was.
             self.offsets.want(self.at.next);
             self.held().await;
@@ -292,6 +294,12 @@ impl Partition {
             Some(QueueEnd::Unreadable(reason)) => return Some(End::Unreadable(reason)),
             Some(end) => return Some(End::Again(end.to_string())),
             None => {}
+        }
+        if let Some(end) = self.place.cut_at() {
+            let next = self.at.next;
+            return Some(End::Again(format!(
+                "the log ends at {end}, before the next offset {next}"
+            )));
         }
         tokio::select! {
             () = self.queue.wait() => {}

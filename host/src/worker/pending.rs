@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tidegate_core::claim::{ClaimRequest, EventId};
 use tidegate_core::event_id::{IdRule, IdSource};
-use tidegate_core::letter::Cause;
+use tidegate_core::letter::{Cause, CauseKind};
 use tidegate_core::progress::LastRecord;
 use tidegate_core::record::Record;
 use tidegate_core::tenant::TenantName;
@@ -71,11 +71,12 @@ impl Pending {
         self.record.offset
     }
 
-    /// What the progress row keeps of the record, so that the log is known again by it.
+    /// What the progress row keeps of the record, so that the log is known again by it. Reads all of it: once a batch.
     pub fn last_record(&self) -> LastRecord {
         LastRecord {
             offset: self.offset(),
             timestamp_ms: self.record.timestamp.millis(),
+            digest: Some(self.record.digest()),
             event_id: self.known_id(),
         }
     }
@@ -99,7 +100,8 @@ impl Pending {
 /// A header whose name is not UTF-8 cannot be handed to a handler, and its value cannot be read.
 fn unreadable(record: &Record) -> Option<Cause> {
     let message = "a header's name is not UTF-8; its value cannot be read";
-    (record.unreadable_headers > 0).then(|| cause("bad-header", message.to_owned()))
+    (record.unreadable_headers > 0)
+        .then(|| cause(CauseKind::Header, "bad-header", message.to_owned()))
 }
 
 /// The tenant that the record names, where records have tenants.
@@ -139,8 +141,9 @@ fn position(record: &Record) -> Result<EventId, Cause> {
     rule.extract(record).map_err(Cause::from)
 }
 
-fn cause(code: &str, message: String) -> Cause {
+fn cause(kind: CauseKind, code: &str, message: String) -> Cause {
     Cause {
+        kind,
         code: code.to_owned(),
         message,
         server: None,

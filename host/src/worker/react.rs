@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tidegate_core::control::Control;
+use tidegate_core::control::{Control, State};
 use tidegate_core::failure::{Broken, Failure};
 use tidegate_core::letter::Cause;
 use tidegate_core::progress::Failing;
@@ -268,8 +268,10 @@ impl Partition {
     /// Waits while the consumer is paused or braked, no longer than until the next look at the token.
     pub(super) async fn held(&mut self) {
         let (mut controls, mut may_begin) = (self.shared.controls(), self.may_begin.clone());
+        let module = self.shared.own.module().digest();
+        let runs = |control: &Control| control.state_of(&module) == State::Running;
         tokio::select! {
-            _ = controls.wait_for(Control::runs) => {}
+            _ = controls.wait_for(runs) => {}
             _ = may_begin.wait_for(|may| !may) => {}
             () = tokio::time::sleep(BRAKE) => {}
         }

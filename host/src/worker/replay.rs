@@ -78,12 +78,11 @@ impl Replayer {
     async fn round(&mut self) -> Result<bool, Failure> {
         let (shared, host) = (Arc::clone(&self.shared), self.shared.host.id);
         let inbox = &shared.inbox;
-        if !inbox.has_replay(&shared.name).await? {
+        if !shared.is_ours() || !inbox.has_replay(&shared.name).await? {
             return Ok(false);
         }
-        let control = shared.control();
-        if !control.runs() {
-            let words = held(&control);
+        if !shared.runs() {
+            let words = held(&shared.control());
             inbox.replays_wait(&shared.name, Some(&words)).await?;
             return Ok(false);
         }

@@ -4,8 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tidegate_core::control::Control;
+use tidegate_core::control::{self, Control};
 use tidegate_core::progress::ProgressKey;
+use tidegate_core::readiness;
 use tidegate_core::record::TopicPartition;
 use tokio::sync::{Notify, Semaphore, watch};
 use uuid::Uuid;
@@ -17,6 +18,7 @@ use crate::kafka::Consumer;
 use crate::meters::Meters;
 use crate::worker::alone::Stage;
 use crate::worker::lanes::Lanes;
+use crate::worker::registration::Registration;
 use crate::worker::roster::Roster;
 use crate::worker::tenant::{Modules, Tenant};
 
@@ -42,6 +44,10 @@ pub struct Shared {
     pub own: Arc<Tenant>,
     /// How long the guests of one batch may run together, before the batch is made smaller.
     pub batch_time: Duration,
+    /// For how long a sound partition may have records without a committed batch.
+    pub patience: Duration,
+    /// Where its topics end, where that counts: written down before the group is joined.
+    pub registration: Registration,
     /// Held while a topic's partitions are registered.
     pub registering: tokio::sync::Mutex<()>,
     /// Bounds the looks into logs that are under way.
@@ -71,10 +77,16 @@ pub struct Shared {
 struct State {
     tokens: HashMap<TopicPartition, Uuid>,
     stopped: HashMap<TopicPartition, String>,
+    /// Why positions cannot be had now.
+    waiting: HashMap<TopicPartition, String>,
     /// Partitions in which a record's mark stands, or may stand.
     marked: HashSet<TopicPartition>,
     /// Some partition was stopped when the end began.
     ended_stopped: bool,
+    /// Some position of the consumer's is this host's to work on.
+    ours: bool,
+    /// That the rule for event ids has changed was told.
+    rule_told: bool,
 }
 
 /// The process that runs consumers, as others see it.
@@ -113,6 +125,8 @@ pub struct Parts {
     pub batch_time: Duration,
     /// What it measures.
     pub meters: Arc<Meters>,
+    /// Where its topics end, where that counts.
+    pub registration: Registration,
     /// This process.
     pub host: Host,
     /// Shared by all consumers: who runs beside whom.
@@ -125,6 +139,9 @@ impl Shared {
         let name: Arc<str> = parts.config.name.as_str().into();
         let judge = parts.inbox.judge(&parts.config.guest.sql);
         let own = Tenant::own(&parts.config, parts.modules, judge);
+        let walls = parts.config.guests().map(|guest| guest.limits.wall);
+        let (wall, retry) = (walls.max().unwrap_or_default(), parts.config.retry.max);
+        let patience = readiness::patience(parts.batch_time, wall, retry);
         Self {
             lanes: Lanes::new(name.clone()),
             name,
@@ -134,6 +151,8 @@ impl Shared {
             inbox: parts.inbox,
             engine: parts.engine,
             batch_time: parts.batch_time,
+            patience,
+            registration: parts.registration,
             registering: tokio::sync::Mutex::new(()),
             looking: Semaphore::new(LOOKS),
             meters: parts.meters,
@@ -169,6 +188,16 @@ impl Shared {
         self.config.tenants.is_none() && self.own.is_quarantined(&self.own.module())
     }
 
+    /// How event ids are read, in a line.
+    pub fn id_rule(&self) -> String {
+        self.config.dedup.id_rule(self.config.tenants.is_some())
+    }
+
+    /// Whether nobody has told yet that this has changed; asked once, it has been.
+    pub fn is_first_to_tell_rule(&self) -> bool {
+        !std::mem::replace(&mut self.state().rule_told, true)
+    }
+
     /// The name of a partition's progress row.
     pub fn key(&self, source: &TopicPartition) -> ProgressKey {
         ProgressKey {
@@ -187,6 +216,7 @@ impl Shared {
         let mut state = self.state();
         state.tokens.remove(source);
         state.stopped.remove(source);
+        state.waiting.remove(source);
     }
 
     /// The tokens of the partitions owned now.
@@ -239,6 +269,31 @@ impl Shared {
         self.state().stopped.clone()
     }
 
+    /// Whether some position of the consumer's is its group's on this cluster, so that its letters and its brake are this
+    /// host's to work on too.
+    pub fn is_ours(&self) -> bool {
+        self.state().ours
+    }
+
+    /// Notes that it is so, or not.
+    pub fn ours(&self, ours: bool) {
+        self.state().ours = ours;
+    }
+
+    /// The position of `source` cannot be had now, for this reason; or it is had.
+    pub fn waits(&self, source: &TopicPartition, reason: Option<String>) {
+        let mut state = self.state();
+        match reason {
+            Some(reason) => state.waiting.insert(source.clone(), reason),
+            None => state.waiting.remove(source),
+        };
+    }
+
+    /// Why the position of `source` could not be had when it was last tried.
+    pub fn waits_for(&self, source: &TopicPartition) -> Option<String> {
+        self.state().waiting.get(source).cloned()
+    }
+
     /// The consumer ends: what is stopped now decides the exit code, whatever is given back after this.
     pub fn ending(&self) {
         let mut state = self.state();
@@ -259,6 +314,16 @@ impl Shared {
     /// Whether the consumer may handle records, as far as this host has heard.
     pub fn control(&self) -> Control {
         self.control.borrow().clone()
+    }
+
+    /// Whether this host may handle records with the module that it runs now, as far as it has heard.
+    pub fn runs(&self) -> bool {
+        self.state_here() == control::State::Running
+    }
+
+    /// What this host may do with the module that it runs now.
+    pub fn state_here(&self) -> control::State {
+        self.control.borrow().state_of(&self.own.module().digest())
     }
 
     /// Follows the consumer's state.

@@ -20,6 +20,16 @@ pub async fn supervise(
     mut events: mpsc::Receiver<GroupEvent>,
     stop: CancellationToken,
 ) -> Result<(), String> {
+    // Who begins at the end of its topics joins once it is written down where that was.
+    tokio::select! {
+        () = stop.cancelled() => return Ok(()),
+        () = shared.registration.clone().done() => {}
+    }
+    shared
+        .kafka
+        .join()
+        .await
+        .map_err(|error| error.to_string())?;
     let mut owned = Owned {
         shared,
         kafka,
@@ -57,9 +67,9 @@ impl Owned {
     fn take(&mut self, partitions: Vec<TopicPartition>) {
         for source in partitions {
             let (shared, kafka) = (self.shared.clone(), self.kafka.clone());
-            let own_source = source.clone();
+            let (own_source, stay) = (source.clone(), shared.meters.enter(&source));
             self.tasks
-                .start(source, |hold| own(shared, kafka, own_source, hold));
+                .start(source, |hold| own(shared, kafka, own_source, hold, stay));
         }
     }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidegate_core::control::Digest;
 use tidegate_core::failure::Failure;
 use tidegate_core::tenant::{NotRunning, TenantName};
 use tokio::time::timeout;
@@ -114,7 +115,7 @@ struct Known {
     /// The definition that was refused, so that it is said once.
     refused: Option<String>,
     ran: bool,
-    digest: Option<[u8; 32]>,
+    digest: Option<Digest>,
 }
 
 impl Keeper {
@@ -233,22 +234,26 @@ impl Keeper {
     }
 
     fn entry(&mut self, name: &TenantName, defined: &Defined) -> Entry {
-        let held = defined.held();
-        let config = match (&defined.config, &held) {
+        let config = match (&defined.config, defined.held(None)) {
             (Ok(config), _) => config,
             (Err(_), Some(disabled @ NotRunning::Disabled(_))) => {
-                return Entry::Held(disabled.clone(), None);
+                return Entry::Held(disabled, None);
             }
             (Err(why), _) => return Entry::Held(why.clone(), None),
         };
         let modules = match self.modules(&config.guest.handler) {
             Some(Ok(modules)) => modules,
             Some(Err(reason)) => {
+                let held = defined.held(None);
                 let why = held.unwrap_or(NotRunning::Unavailable(reason));
                 return Entry::Held(why, None);
             }
-            None => return held.map_or(Entry::Loading, |why| Entry::Held(why, None)),
+            None => {
+                let held = defined.held(None);
+                return held.map_or(Entry::Loading, |why| Entry::Held(why, None));
+            }
         };
+        let held = defined.held(Some(&modules.borrow().digest()));
         let known = self.known(name);
         if held.is_none() && !std::mem::replace(&mut known.ran, held.is_none()) {
             known.conduct.released();
@@ -280,10 +285,11 @@ impl Keeper {
         })
     }
 
-    /// Follows the tenants' modules: another one than that which tripped a brake lifts it.
+    /// Follows the tenants' modules: activating another one than those that tripped a brake lifts it, and a brake holds
+    /// back those that tripped it alone.
     async fn follow(&mut self) -> Result<(), Failure> {
         let tenants = std::mem::take(&mut self.tenants);
-        let mut lift = Vec::new();
+        let (mut lift, mut changed) = (Vec::new(), false);
         for (name, defined) in &tenants {
             let Ok(config) = &defined.config else {
                 continue;
@@ -293,27 +299,29 @@ impl Keeper {
             };
             let digest = modules.borrow().digest();
             let known = self.known(name);
-            if known
-                .digest
-                .replace(digest)
-                .is_some_and(|old| old != digest)
-            {
+            let old = known.digest.replace(digest);
+            if old.is_some_and(|old| old != digest) {
                 known.conduct.module_changed();
+                changed = true;
             }
-            if defined.is_lifted_by(&digest) {
+            if old != Some(digest) && defined.is_lifted_by(&digest) {
                 lift.push((name.clone(), digest));
             }
         }
         self.tenants = tenants;
+        if changed {
+            self.publish();
+        }
         for (name, digest) in lift {
             self.lift(&name, &digest).await?;
         }
         Ok(())
     }
 
-    async fn lift(&self, name: &TenantName, digest: &[u8; 32]) -> Result<(), Failure> {
+    async fn lift(&self, name: &TenantName, digest: &Digest) -> Result<(), Failure> {
         let shared = &self.shared;
-        if shared.inbox.lift_tenant(&shared.name, name, digest).await? {
+        // A host whose positions are another's activates nothing.
+        if shared.is_ours() && shared.inbox.lift_tenant(&shared.name, name, digest).await? {
             tracing::info!(consumer = %shared.name, tenant = %name, module = %hex::encode(digest), "another module of the tenant is active: its brake is lifted");
             shared.look_at_tenants.notify_one();
         }
@@ -334,22 +342,20 @@ impl Defined {
         }
     }
 
-    /// Whether it is braked, and another module than this one did it.
-    fn is_lifted_by(&self, digest: &[u8; 32]) -> bool {
+    /// Whether it is braked, and other modules than this one did it.
+    fn is_lifted_by(&self, module: &Digest) -> bool {
         let row = self.row.as_ref();
-        row.is_some_and(|row| {
-            row.state == TenantState::Braked
-                && row.module_digest.is_some_and(|then| then != *digest)
-        })
+        row.is_some_and(|row| row.state == TenantState::Braked && row.braked.lifted_by(module))
     }
 
-    /// Why it may not run by its row.
-    fn held(&self) -> Option<NotRunning> {
+    /// Why it may not run by its row, with this module where it is loaded.
+    fn held(&self, module: Option<&Digest>) -> Option<NotRunning> {
         let row = self.row.as_ref()?;
         let reason = row.reason.clone().unwrap_or_default();
         match row.state {
             TenantState::Running => None,
             TenantState::Disabled => Some(NotRunning::Disabled(reason)),
+            TenantState::Braked if module.is_some_and(|module| !row.braked.holds(module)) => None,
             TenantState::Braked => Some(NotRunning::Braked(reason)),
         }
     }

@@ -6,6 +6,7 @@ use tidegate_tests::{Consumer, Host, HostConfig, Rec};
 use crate::BATCH;
 use crate::measure::gauge::Progress;
 use crate::peer::Job;
+use crate::peer::beside::{Beside, Intruder};
 
 /// Records committed, over all partitions.
 pub(crate) const PROGRESS: Progress = Progress::Table(
@@ -31,6 +32,8 @@ pub(crate) struct Setting {
     pub(crate) hostile: bool,
     /// Whether its guests have a role of their own.
     pub(crate) role: bool,
+    /// Who is refused beside it meanwhile.
+    pub(crate) beside: Beside,
 }
 
 impl Setting {
@@ -41,6 +44,7 @@ impl Setting {
         warm_cache: true,
         hostile: false,
         role: false,
+        beside: Beside::Nobody,
     };
 }
 
@@ -79,14 +83,30 @@ pub(crate) async fn start(job: &Job<'_>, setting: Setting) -> Hosts {
         let host = job.env.host(config.clone()).args(&["run"]);
         hosts.push(host.start().await);
     }
-    Hosts(hosts)
+    let intruder = match setting.beside {
+        Beside::Nobody => None,
+        beside => Some(intruder(job, setting, beside).await),
+    };
+    Hosts { hosts, intruder }
+}
+
+/// A host with the same consumer in another group; by the schema's history it is refused before that matters.
+async fn intruder(job: &Job<'_>, setting: Setting, beside: Beside) -> Intruder {
+    let staging = consumer(job).await.group(&job.env.unique("staging"));
+    let config = base(job, setting).consumer(staging);
+    let host = job.env.host(config).args(&["run"]);
+    Intruder::start(host, job.env.db.client().await, beside)
 }
 
 /// A session as long as a busy machine needs; everything else is the default.
-async fn config(job: &Job<'_>, setting: Setting) -> HostConfig {
+fn base(job: &Job<'_>, setting: Setting) -> HostConfig {
     let config = job.env.config().postgres(&job.url);
     let config = config.librdkafka("session.timeout.ms", "10000");
-    let config = config.set("postgres", "prune_interval", setting.prune_interval);
+    config.set("postgres", "prune_interval", setting.prune_interval)
+}
+
+async fn config(job: &Job<'_>, setting: Setting) -> HostConfig {
+    let config = base(job, setting);
     let consumer = consumer(job).await;
     let config = config.consumer(match setting.role {
         true => consumer.set("role", ROLE),
@@ -124,17 +144,20 @@ async fn hostile(job: &Job<'_>) -> Consumer {
 }
 
 /// The processes at work.
-pub(crate) struct Hosts(Vec<Host>);
+pub(crate) struct Hosts {
+    hosts: Vec<Host>,
+    intruder: Option<Intruder>,
+}
 
 impl Hosts {
     /// Their numbers.
     pub(crate) fn pids(&self) -> Vec<i32> {
-        self.0.iter().map(Host::pid).collect()
+        self.hosts.iter().map(Host::pid).collect()
     }
 
     /// Shows the log of one that has ended by itself.
     pub(crate) fn alive(&self) -> Result<()> {
-        let ended = self.0.iter().find(|host| !host.is_running());
+        let ended = self.hosts.iter().find(|host| !host.is_running());
         ensure!(
             ended.is_none(),
             "the host ended by itself:\n{}",
@@ -145,7 +168,8 @@ impl Hosts {
 
     /// Stops each in order.
     pub(crate) async fn stop(self) -> Result<()> {
-        for host in &self.0 {
+        drop(self.intruder);
+        for host in &self.hosts {
             let code = host.terminate().await;
             ensure!(
                 code == 0,

@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
-use super::{Contender, HOST, Scenario, at_least, sized};
+use super::{Comparison, Contender, HOST, Scenario, at_least, sized};
 use crate::load::Load;
 use crate::peer::Peer;
+use crate::peer::beside::Beside;
 use crate::peer::host::Setting;
 use crate::site::{Seed, ServerKind, Site};
 
@@ -22,6 +23,7 @@ pub(super) fn scenarios(records: usize) -> Vec<Scenario> {
         full_inbox(records),
         pruning(records),
         role(records),
+        refused(records),
     ]
 }
 
@@ -138,6 +140,35 @@ fn role(records: usize) -> Scenario {
         Contender::rate("host, none", HOST, load),
         at_least(0.95, 0.98),
     )
+}
+
+fn refused(records: usize) -> Scenario {
+    // About half a minute each.
+    let load = Load::payments(sized(records * 12));
+    let beside = |label, beside| {
+        let setting = Setting {
+            beside,
+            ..Setting::DEFAULT
+        };
+        Contender::rate(label, Peer::Host(setting), load)
+    };
+    let contenders = vec![
+        beside("host, alone", Beside::Nobody),
+        beside("host, beside another group's", Beside::OtherGroup),
+        beside("host, beside an older one", Beside::OlderHost),
+        beside("host, beside a newer one", Beside::NewerHost),
+    ];
+    let comparisons = (1..contenders.len()).map(|of| Comparison {
+        of,
+        to: Some(0),
+        goal: at_least(0.95, 0.98),
+    });
+    Scenario {
+        name: "refused",
+        about: "a host that is refused, started over and over, beside the right one",
+        comparisons: comparisons.collect(),
+        contenders,
+    }
 }
 
 fn pruning(records: usize) -> Scenario {

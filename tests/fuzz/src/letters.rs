@@ -1,6 +1,6 @@
 //! A published dead letter's headers.
 
-use tidegate_core::letter::{self, Cause, ID, LetterFacts, PREFIX, Profile};
+use tidegate_core::letter::{self, Cause, CauseKind, ID, LetterFacts, PREFIX, Profile};
 use tidegate_core::record::Header;
 
 use crate::input::Fields;
@@ -17,6 +17,7 @@ const PROFILES: [(Profile, &str); 3] = [
 pub(crate) fn headers(data: &[u8]) {
     let mut fields = Fields::new(data);
     let cause = Cause {
+        kind: CauseKind::Handler,
         code: fields.text().into_owned(),
         message: fields.text().into_owned(),
         server: None,

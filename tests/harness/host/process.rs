@@ -72,12 +72,18 @@ impl HostBuilder {
 
     /// Starts the process and returns at once: what to wait for is the test's to say.
     pub async fn start(self) -> Host {
+        self.start_into(None).await
+    }
+
+    /// The same, with standard error somewhere else than in a file: its log cannot be asked for then.
+    pub async fn start_into(self, stderr: Option<Stdio>) -> Host {
         let bin = match &self.bin {
             Some(bin) => bin.clone(),
             None => artifacts::tidegate_bin().await,
         };
         let log = fresh(&self.dir, "host");
         let (out, err) = (log.with_extension("out"), log.with_extension("log"));
+        let file = create(&err);
         let child = Command::new(&bin)
             .args(&self.args)
             .arg("-c")
@@ -86,7 +92,7 @@ impl HostBuilder {
             .current_dir(&self.dir)
             .stdin(Stdio::null())
             .stdout(create(&out))
-            .stderr(create(&err))
+            .stderr(stderr.unwrap_or_else(|| file.into()))
             .process_group(0)
             .spawn();
         let child = child.unwrap_or_else(|e| panic!("cannot run {}: {e}", bin.display()));
@@ -151,6 +157,14 @@ impl Host {
         let mut shell = tokio::process::Command::new("sh");
         let sent = shell.args(["-c", &command]).status().await;
         assert!(sent.unwrap().success(), "{command}");
+    }
+
+    /// SIGINT, if it has not ended.
+    pub fn interrupt_if_running(&self) {
+        if self.is_running() {
+            // An error means that it has ended meanwhile.
+            let _ended = kill(Pid::from_raw(self.pid()), Signal::SIGINT);
+        }
     }
 
     /// SIGTERM, and its exit code (-1 if a signal ended it); panics if it takes longer than 30 s.

@@ -8,7 +8,7 @@ use tidegate::inbox::{
     Taken, Transaction, Turn, Wall,
 };
 use tidegate_core::claim::{ClaimRequest, Claimed};
-use tidegate_core::letter::{Cause, Letter, letter_id};
+use tidegate_core::letter::{Cause, CauseKind, Letter, letter_id};
 use tidegate_core::outcome::Outcome;
 use tidegate_core::record::{Record, Timestamp};
 use uuid::Uuid;
@@ -39,6 +39,7 @@ fn letter(offset: i64, event: &str) -> Letter {
 
 fn cause(code: &str) -> Cause {
     Cause {
+        kind: CauseKind::Handler,
         code: code.into(),
         message: "m".into(),
         server: None,
@@ -71,6 +72,7 @@ pub(super) fn head(turn: &Turn, claim: Option<ClaimRequest>) -> ReplayHead {
         claim,
         module_digest: Some([5; 32]),
         tenants_revision: None,
+        module: [5; 32],
     }
 }
 

@@ -129,7 +129,6 @@ fn batches_and_other_formats_are_told_apart_from_what_cannot_be_read() {
     );
     for (value, words) in [
         ("", "is empty"),
-        ("[]", "no object"),
         ("SECRET", "is not JSON"),
         ("{} {}", "goes on"),
     ] {

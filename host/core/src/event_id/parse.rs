@@ -25,6 +25,32 @@ impl IdRule {
     }
 }
 
+/// As the configuration spells it: a list is joined by commas.
+impl std::fmt::Display for IdRule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (at, source) in self.sources.iter().enumerate() {
+            let comma = if at > 0 { ", " } else { "" };
+            write!(f, "{comma}{source}")?;
+        }
+        match self.format {
+            IdFormat::Bytes => Ok(()),
+            IdFormat::Uuid => f.write_str(" as uuid"),
+        }
+    }
+}
+
+impl std::fmt::Display for IdSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            IdSource::Header(name) => write!(f, "header:{name}"),
+            IdSource::Json(pointer) => write!(f, "json:{pointer}"),
+            IdSource::Key => f.write_str("key"),
+            IdSource::CloudEvents => f.write_str("cloudevents"),
+            IdSource::Position => f.write_str("position"),
+        }
+    }
+}
+
 fn source(text: &str) -> Result<IdSource, String> {
     match text.split_once(':') {
         Some(("header", "")) => Err("`header:` names no header".to_owned()),

@@ -8,6 +8,7 @@ use crate::testing::{header, null_header, record, with_headers};
 
 fn cause(message: &str) -> Cause {
     Cause {
+        kind: CauseKind::Database,
         code: "sql-23505".into(),
         message: message.into(),
         server: Some("Ada's words".into()),
@@ -50,6 +51,7 @@ fn every_fact_has_its_header() {
         ("tidegate-offset", "7"),
         ("tidegate-timestamp", "1700000000000"),
         ("tidegate-timestamp-type", "create"),
+        ("tidegate-error-kind", "database"),
         ("tidegate-error-code", "sql-23505"),
         ("tidegate-error-message", "twice"),
         ("tidegate-sqlstate", "23505"),
@@ -266,7 +268,7 @@ fn a_row_keeps_what_the_server_said_apart() {
     };
     let again = |cause: &Cause| {
         let (code, sqlstate) = (cause.code.clone(), cause.sqlstate.clone());
-        Cause::from_row(code, cause.text(), sqlstate, cause.attempts)
+        Cause::from_row(cause.kind, code, cause.text(), sqlstate, cause.attempts)
     };
     assert_eq!(again(&told), told);
     let codes = Cause {
@@ -283,7 +285,8 @@ fn a_row_keeps_what_the_server_said_apart() {
     };
     assert_eq!(again(&guests), guests);
     // A row of before: all of it is the server's.
-    let old = Cause::from_row("sql-23505".into(), "Ada".into(), Some("23505".into()), 2);
+    let (code, sqlstate) = ("sql-23505".into(), Some("23505".into()));
+    let old = Cause::from_row(CauseKind::Database, code, "Ada".into(), sqlstate, 2);
     assert_eq!(old.message, "unique_violation (SQLSTATE 23505)");
     assert_eq!(old.server, Some("Ada".into()));
 }

@@ -85,7 +85,7 @@ pub enum StopReason {
     /// Another record is where the last handled one was.
     #[error(
         "the log is not the one that was consumed: the record handled last, at offset {offset}, is not there ({found}); \
-         was the topic made anew? To go on from the group's offset and let the inbox decide what is new, \
+         the next offset is {n}, and this log holds {low} to {high}; was the topic made anew, or its log cut? To go on from the group's offset and let the inbox decide what is new, \
          run `tidegate offsets adopt`"
     )]
     OtherLog {
@@ -93,6 +93,12 @@ pub enum StopReason {
         offset: i64,
         /// How the record there differs.
         found: String,
+        /// N.
+        n: i64,
+        /// The log's first offset.
+        low: i64,
+        /// The offset after its last.
+        high: i64,
     },
 }
 
@@ -139,6 +145,11 @@ pub enum Notice {
         /// Kafka's offset.
         k: i64,
     },
+    /// What stands at the last handled record's offset has its timestamp and, by the rule of today, another id.
+    LogRecordUnsure {
+        /// Its offset.
+        offset: i64,
+    },
     /// The last handled record is gone, so whether the log is the same cannot be told.
     LogRecordGone {
         /// Its offset.
@@ -155,6 +166,7 @@ impl Notice {
             | Notice::SetByCommand { .. }
             | Notice::GroupExpired { .. }
             | Notice::Adopted { .. }
+            | Notice::LogRecordUnsure { .. }
             | Notice::LogRecordGone { .. } => false,
         }
     }
@@ -192,6 +204,11 @@ impl std::fmt::Display for Notice {
                     "no position was recorded; going on at the group's offset {k}"
                 )
             }
+            Notice::LogRecordUnsure { offset } => write!(
+                f,
+                "the record at offset {offset}, handled last, has the timestamp of then and another event id; the rule for \
+                 ids may have changed since, so whether the log is still the same cannot be told; going on"
+            ),
             Notice::LogRecordGone { offset } => write!(
                 f,
                 "the last handled record, at offset {offset}, is no longer in the log, so whether the log \

@@ -9,6 +9,7 @@ fn last(offset: i64) -> LastRecord {
     LastRecord {
         offset,
         timestamp_ms: Some(5),
+        digest: Some([1; 16]),
         event_id: Some("e".to_owned()),
     }
 }
@@ -302,14 +303,50 @@ fn records_are_compared() {
             ..last(49)
         },
         LastRecord {
-            event_id: Some("SECRET".to_owned()),
+            digest: Some([2; 16]),
             ..last(49)
         },
     ] {
         let check = compare(other);
         assert!(
-            matches!(&check, LogCheck::Different { found } if !found.contains("SECRET")),
+            matches!(&check, LogCheck::Different { found } if !found.contains("[2")),
             "{check:?}"
         );
     }
+}
+
+#[test]
+fn no_rule_for_ids_makes_a_log_another_one() {
+    let by_another_rule = LastRecord {
+        event_id: Some("another".to_owned()),
+        ..last(49)
+    };
+    let check = LogCheck::compare(&last(49), Some(&by_another_rule));
+    assert_eq!(check, LogCheck::Same, "the digest decides");
+    // A row of a host that took no digest.
+    let undigested = LastRecord {
+        digest: None,
+        ..last(49)
+    };
+    assert_eq!(
+        LogCheck::compare(&undigested, Some(&last(49))),
+        LogCheck::Same
+    );
+    let check = LogCheck::compare(&undigested, Some(&by_another_rule));
+    assert_eq!(check, LogCheck::Unsure);
+    let unsure = Facts {
+        last: check,
+        ..facts(Some(row(50, Some(50))), Some(50))
+    };
+    let Decision::Start(resume) = decide(&unsure) else {
+        panic!("no start")
+    };
+    let notice = resume.log_notice.map(|notice| notice.to_string());
+    assert!(notice.is_some_and(|text| text.contains("rule for ids")));
+    let elsewhen = LastRecord {
+        timestamp_ms: Some(6),
+        ..last(49)
+    };
+    let check = LogCheck::compare(&undigested, Some(&elsewhen));
+    assert!(matches!(check, LogCheck::Different { .. }));
 }

@@ -2,7 +2,7 @@
 
 use super::Facts;
 use crate::failure::{Failure, ServerWords};
-use crate::letter::{Cause, TRAP};
+use crate::letter::{Cause, CauseKind, TRAP};
 use crate::sqlstate::{SqlClass, classify};
 use crate::tenant::NotRunning;
 use crate::text::bounded;
@@ -15,6 +15,7 @@ pub const MAX_CODE_CHARS: usize = 64;
 /// The cause of a record that stayed transient to the end of its retries.
 pub fn exhausted(failure: &Failure, facts: Facts) -> Cause {
     Cause {
+        kind: CauseKind::Retries,
         code: "retries-exhausted".to_owned(),
         ..cause(failure, facts)
     }
@@ -23,6 +24,7 @@ pub fn exhausted(failure: &Failure, facts: Facts) -> Cause {
 /// The cause that a dead letter would name for `failure`.
 pub fn cause(failure: &Failure, facts: Facts) -> Cause {
     Cause {
+        kind: kind(failure),
         code: code(failure),
         message: message(failure),
         server: server_words(failure),
@@ -50,6 +52,28 @@ fn server_words(failure: &Failure) -> Option<ServerWords> {
         return Some(message.clone());
     }
     None
+}
+
+fn kind(failure: &Failure) -> CauseKind {
+    match failure {
+        Failure::Sql { sqlstate, .. } if classify(sqlstate) == SqlClass::Escape => {
+            CauseKind::Escape
+        }
+        Failure::Unreachable { .. }
+        | Failure::CommitUnknown { .. }
+        | Failure::Sql { .. }
+        | Failure::UnexpectedRowCount { .. }
+        | Failure::BadParameter { .. }
+        | Failure::StatementRefused { .. }
+        | Failure::RoleRefused { .. } => CauseKind::Database,
+        Failure::Retry { .. } => CauseKind::Retries,
+        Failure::Reject { .. } => CauseKind::Handler,
+        Failure::Trap { .. } => CauseKind::Trap,
+        Failure::Limit(limit) if limit.is_of_instance() => CauseKind::Trap,
+        Failure::Limit(_) => CauseKind::Limit,
+        Failure::NoTenant { .. } => CauseKind::Tenant,
+        Failure::Escape { .. } => CauseKind::Escape,
+    }
 }
 
 fn code(failure: &Failure) -> String {

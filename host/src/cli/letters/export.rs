@@ -1,7 +1,7 @@
 //! `dlt export`: letters as JSON lines.
 
 use std::fs::File;
-use std::io::{BufWriter, ErrorKind, Write};
+use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde::Serialize;
 use tidegate_core::failure::ServerWords;
+use tidegate_core::text::for_terminal;
 
 use super::super::{CliError, open};
 use super::show::state;
@@ -36,6 +37,7 @@ struct Line<'a> {
     scope: &'a str,
     event_id: Option<&'a str>,
     tenant: Option<&'a str>,
+    kind: &'static str,
     code: &'a str,
     message: &'a str,
     server_message: Option<&'a str>,
@@ -57,14 +59,15 @@ pub(super) async fn execute(
     file: Option<PathBuf>,
 ) -> Result<(), CliError> {
     let inbox = open(config).await?;
-    let (mut out, place) = sink(file.as_deref())?;
+    let mut sink = Sink::open(file.as_deref())?;
+    let place = sink.place.clone();
     let failed =
         |error: std::io::Error| CliError::Failed(format!("cannot write to {place}: {error}"));
     let (mut last, mut letters): (Option<StoredLetter>, u64) = (None, 0);
     loop {
         let page = inbox.letters_after(filter, last.as_ref(), PAGE).await?;
         for letter in &page {
-            match write(&mut out, config, letter) {
+            match sink.write(config, letter) {
                 // A reader who has seen enough is no failure.
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
                 written => written.map_err(failed)?,
@@ -76,7 +79,7 @@ pub(super) async fn execute(
             None => break,
         }
     }
-    match out.flush() {
+    match sink.out.flush() {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => return Err(failed(error)),
         _ => {}
     }
@@ -84,28 +87,46 @@ pub(super) async fn execute(
     Ok(())
 }
 
-type Sink = BufWriter<Box<dyn Write + Send>>;
-
-/// A new file, never an old one; or stdout.
-fn sink(file: Option<&Path>) -> Result<(Sink, String), CliError> {
-    let Some(path) = file else {
-        return Ok((
-            BufWriter::new(Box::new(std::io::stdout())),
-            "stdout".to_owned(),
-        ));
-    };
-    let place = path.display().to_string();
-    match File::create_new(path) {
-        Ok(file) => Ok((BufWriter::new(Box::new(file)), place)),
-        Err(error) => Err(CliError::Failed(format!(
-            "cannot make the file {place}: {error}; name one that does not exist"
-        ))),
-    }
+/// Where the lines go.
+struct Sink {
+    out: BufWriter<Box<dyn Write + Send>>,
+    place: String,
+    /// A terminal is shown no character that could drive it; elsewhere bytes are exact.
+    terminal: bool,
 }
 
-fn write(out: &mut Sink, config: &Config, letter: &StoredLetter) -> std::io::Result<()> {
-    serde_json::to_writer(&mut *out, &line(config, letter))?;
-    out.write_all(b"\n")
+impl Sink {
+    /// A new file, never an old one; or stdout.
+    fn open(file: Option<&Path>) -> Result<Self, CliError> {
+        let Some(path) = file else {
+            let out = std::io::stdout();
+            return Ok(Self {
+                terminal: out.is_terminal(),
+                out: BufWriter::new(Box::new(out)),
+                place: "stdout".to_owned(),
+            });
+        };
+        let place = path.display().to_string();
+        match File::create_new(path) {
+            Ok(file) => Ok(Self {
+                out: BufWriter::new(Box::new(file)),
+                place,
+                terminal: false,
+            }),
+            Err(error) => Err(CliError::Failed(format!(
+                "cannot make the file {place}: {error}; name one that does not exist"
+            ))),
+        }
+    }
+
+    fn write(&mut self, config: &Config, letter: &StoredLetter) -> std::io::Result<()> {
+        let line = serde_json::to_string(&line(config, letter))?;
+        let shown = match self.terminal {
+            true => for_terminal(&line),
+            false => line.into(),
+        };
+        writeln!(self.out, "{shown}")
+    }
 }
 
 fn line<'a>(config: &Config, stored: &'a StoredLetter) -> Line<'a> {
@@ -130,6 +151,7 @@ fn line<'a>(config: &Config, stored: &'a StoredLetter) -> Line<'a> {
         scope: &letter.scope,
         event_id: letter.event_id.as_deref(),
         tenant: stored.letter.tenant.as_deref(),
+        kind: letter.cause.kind.as_str(),
         code: &letter.cause.code,
         message: &letter.cause.message,
         server_message: letter.cause.server.as_ref().map(ServerWords::as_str),

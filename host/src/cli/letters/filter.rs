@@ -3,6 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
+use tidegate_core::letter::CauseKind;
 use tidegate_core::moment::parse_moment;
 
 use super::super::{CliError, chosen};
@@ -18,6 +19,9 @@ pub(in crate::cli) struct FilterArgs {
     /// Only with this code; may be given several times
     #[arg(long, value_name = "CODE")]
     code: Vec<String>,
+    /// Only of this kind: what the code is to the host, whatever a handler calls it; may be given several times
+    #[arg(long, value_name = "KIND", value_parser = kind)]
+    kind: Vec<CauseKind>,
     /// Only with this SQLSTATE
     #[arg(long, value_name = "CODE")]
     sqlstate: Option<String>,
@@ -62,6 +66,14 @@ fn moment(text: &str) -> Result<Moment, String> {
     Ok(Moment { ms, text })
 }
 
+fn kind(word: &str) -> Result<CauseKind, String> {
+    let mut known = CauseKind::ALL.into_iter();
+    known.find(|kind| kind.as_str() == word).ok_or_else(|| {
+        let words = CauseKind::ALL.map(CauseKind::as_str).join(", ");
+        format!("{word:?} is no kind of cause; there are {words}")
+    })
+}
+
 fn digest(text: &str) -> Result<String, String> {
     let hex = (1..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit());
     let refused = || format!("{text:?} is no beginning of a digest: 1 to 64 hexadecimal digits");
@@ -103,6 +115,7 @@ impl FilterArgs {
             consumers: consumers.into_iter().map(|c| c.name.clone()).collect(),
             status: open.then_some(LetterStatus::Open),
             codes: self.code,
+            kinds: self.kind,
             sqlstate: self.sqlstate,
             topic: self.topic,
             partition: self.partition,
@@ -140,7 +153,13 @@ impl std::fmt::Display for FilterArgs {
             .filter_map(|(name, value)| Some((name, value.as_ref()?)));
         let codes = self.code.iter().map(|code| (&"code", code));
         let ids = self.id.iter().map(|id| (&"id", id));
-        let all = one.chain(codes).chain(ids);
+        let kinds: Vec<String> = self
+            .kind
+            .iter()
+            .map(|kind| kind.as_str().to_owned())
+            .collect();
+        let kinds = kinds.iter().map(|kind| (&"kind", kind));
+        let all = one.chain(codes).chain(kinds).chain(ids);
         let words: Vec<String> = all
             .map(|(name, value)| format!("--{name} {value}"))
             .collect();

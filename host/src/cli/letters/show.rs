@@ -51,6 +51,7 @@ fn row(config: &Config, stored: &StoredLetter) -> LetterRow {
         offset: record.offset,
         event_id: stored.letter.event_id.clone(),
         tenant: stored.letter.tenant.clone(),
+        kind: cause.kind.as_str(),
         code: cause.code.clone(),
         message: cause.message.clone(),
         sqlstate: cause.sqlstate.clone(),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tidegate_core::control::{Digest, State};
 use tidegate_core::record::TopicPartition;
 use tokio::time::Instant;
 
@@ -33,8 +34,13 @@ pub(super) async fn teller(
     let members = group_members(&config.kafka, &consumer.group)
         .await
         .map_err(failed)?;
-    let held_back = !inbox.control(&consumer.name).await?.runs();
+    let control = inbox.control(&consumer.name).await?;
     let hosts = inbox.live_hosts(Some(&consumer.name)).await?;
+    let goes_on = |host: &HostRow| {
+        let of_module = |module: &Digest| control.state_of(module) == State::Running;
+        host.module.as_ref().map_or(true, of_module)
+    };
+    let held_back = control.state != State::Running && !hosts.iter().any(goes_on);
     match (members.is_empty(), held_back) {
         (true, _) if hosts.is_empty() || held_back => Ok(Teller::Command),
         (false, true) => Ok(Teller::Owners),

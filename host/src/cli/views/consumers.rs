@@ -13,6 +13,8 @@ pub struct ConsumerView {
     pub state: String,
     /// Why it may not run.
     pub reason: Option<String>,
+    /// The digests of the modules that a brake holds back, the latest first; hosts that run another go on.
+    pub braked_modules: Vec<String>,
     /// Since when, in UTC; none if it was never held back.
     pub since: Option<String>,
     /// Brakes so far.
@@ -22,8 +24,15 @@ pub struct ConsumerView {
 }
 
 impl Row for ConsumerView {
-    const COLUMNS: &'static [&'static str] =
-        &["name", "state", "hosts", "since", "brakes", "reason"];
+    const COLUMNS: &'static [&'static str] = &[
+        "name",
+        "state",
+        "hosts",
+        "since",
+        "brakes",
+        "braked module",
+        "reason",
+    ];
 
     fn cells(&self) -> Vec<String> {
         vec![
@@ -32,6 +41,7 @@ impl Row for ConsumerView {
             self.hosts.len().to_string(),
             opt(self.since.as_ref()),
             self.episode.to_string(),
+            opt(self.braked_modules.first().map(|module| &module[..12])),
             opt(self.reason.as_ref()),
         ]
     }

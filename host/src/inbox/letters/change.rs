@@ -17,14 +17,14 @@ const DISCARD: &str = concat!(
     "UPDATE tidegate.dead_letters SET status = 'discarded', closed_at = now() WHERE id = ANY (ARRAY(
         SELECT d.id FROM tidegate.dead_letters d WHERE ",
     matching!(),
-    " AND d.status = 'open' ORDER BY d.id LIMIT $14 FOR UPDATE)) RETURNING id"
+    " AND d.status = 'open' ORDER BY d.id LIMIT $15 FOR UPDATE)) RETURNING id"
 );
 
 const RELEASE: &str = concat!(
     "UPDATE tidegate.dead_letters SET unpublishable = NULL WHERE id = ANY (ARRAY(
         SELECT d.id FROM tidegate.dead_letters d WHERE ",
     matching!(),
-    " AND d.unpublishable IS NOT NULL ORDER BY d.id LIMIT $14 FOR UPDATE)) RETURNING id"
+    " AND d.unpublishable IS NOT NULL ORDER BY d.id LIMIT $15 FOR UPDATE)) RETURNING id"
 );
 
 impl Inbox {

@@ -1,5 +1,7 @@
 //! Which letters: the conditions that listing, exporting, discarding, publishing and replaying share.
 
+use tidegate_core::letter::CauseKind;
+
 use super::super::SqlParam;
 use super::LetterStatus;
 
@@ -12,6 +14,8 @@ pub struct LetterFilter {
     pub status: Option<LetterStatus>,
     /// With one of these codes, if there are any.
     pub codes: Vec<String>,
+    /// Of one of these kinds, if there are any.
+    pub kinds: Vec<CauseKind>,
     /// With this SQLSTATE.
     pub sqlstate: Option<String>,
     /// Of this topic.
@@ -34,7 +38,7 @@ pub struct LetterFilter {
     pub tenant: Option<String>,
 }
 
-/// The condition on `tidegate.dead_letters d`, by parameters 1 to 13.
+/// The condition on `tidegate.dead_letters d`, by parameters 1 to 14.
 macro_rules! matching {
     () => {
         "($1::text[] IS NULL OR d.consumer_name = ANY ($1)) AND ($2::text IS NULL OR d.status = $2) \
@@ -45,7 +49,7 @@ macro_rules! matching {
          AND ($9::text IS NULL OR starts_with(encode(d.module_digest, 'hex'), $9)) \
          AND ($10::text[] IS NULL OR d.id = ANY ($10) OR d.former_ids && $10) \
          AND (NOT $11::bool OR d.unpublishable IS NOT NULL) AND ($12::int IS NULL OR d.episode = $12) \
-         AND ($13::text IS NULL OR d.tenant = $13)"
+         AND ($13::text IS NULL OR d.tenant = $13) AND ($14::text[] IS NULL OR d.kind = ANY ($14))"
     };
 }
 pub(in crate::inbox) use matching;
@@ -57,17 +61,20 @@ pub(in crate::inbox) struct Given<'a> {
     consumers: Option<&'a [String]>,
     codes: Option<&'a [String]>,
     ids: Option<&'a [String]>,
+    kinds: Option<Vec<&'static str>>,
 }
 
 impl<'a> From<&'a LetterFilter> for Given<'a> {
     fn from(filter: &'a LetterFilter) -> Self {
         let some = |list: &'a Vec<String>| (!list.is_empty()).then_some(list.as_slice());
+        let kinds: Vec<&str> = filter.kinds.iter().map(|kind| kind.as_str()).collect();
         Self {
             filter,
             status: filter.status.map(LetterStatus::as_str),
             consumers: some(&filter.consumers),
             codes: some(&filter.codes),
             ids: some(&filter.ids),
+            kinds: (!kinds.is_empty()).then_some(kinds),
         }
     }
 }
@@ -79,7 +86,7 @@ impl Given<'_> {
         more: [SqlParam<'s>; N],
     ) -> Vec<SqlParam<'s>> {
         let filter = self.filter;
-        let own: [SqlParam<'s>; 13] = [
+        let own: [SqlParam<'s>; 14] = [
             &self.consumers,
             &self.status,
             &self.codes,
@@ -93,6 +100,7 @@ impl Given<'_> {
             &filter.unpublishable,
             &filter.episode,
             &filter.tenant,
+            &self.kinds,
         ];
         own.into_iter().chain(more).collect()
     }

@@ -24,7 +24,8 @@ pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
 const FENCE: &str = "UPDATE tidegate.progress SET begun = begun + 1 \
     WHERE consumer_name = $1 AND topic = $2 AND partition = $3 AND owner = $4 AND next_offset = $5 \
     AND NOT EXISTS (SELECT 1 FROM tidegate.consumers c WHERE c.consumer_name = $1 \
-        AND (c.state <> 'running' OR c.tenants_revision <> $6)) \
+        AND (c.tenants_revision <> $6 OR c.state <> 'running' AND (c.state <> 'braked' OR c.module_digest IS NULL \
+            OR c.module_digest = $7 OR $7 = ANY (c.braked_modules)))) \
     RETURNING begun";
 
 const POSITION: &str = "SELECT next_offset FROM tidegate.progress \
@@ -143,13 +144,14 @@ async fn make_fence(
 ) -> Result<Vec<Row>, tokio_postgres::Error> {
     let (key, owner) = (&head.key, Param::uuid(head.owner));
     let (topic, partition) = (key.source.topic.as_ref(), key.source.partition);
-    let params: [SqlParam<'_>; 6] = [
+    let params: [SqlParam<'_>; 7] = [
         &key.consumer,
         &topic,
         &partition,
         &owner,
         &head.expected,
         &head.tenants_revision,
+        &head.module.as_slice(),
     ];
     client.query(&fence, &params).await
 }

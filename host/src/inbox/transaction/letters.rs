@@ -16,12 +16,12 @@ use crate::inbox::connection::send;
 pub(super) const WRITE: &str = r#"
 WITH again AS (
     UPDATE tidegate.dead_letters SET status = 'open', closed_at = NULL, published_at = NULL, unpublishable = NULL, created_at = now(),
-           code = $14, message = $15, sqlstate = $16, attempts = $17, module_digest = $18, tenant = $21
+           code = $14, message = $15, sqlstate = $16, attempts = $17, module_digest = $18, tenant = $21, kind = $22
      WHERE id = $1 AND status <> 'open')
 INSERT INTO tidegate.dead_letters (id, consumer_name, cluster_id, topic, partition, "offset", scope, event_id, key,
     value, header_names, header_values, timestamp_ms, code, message, sqlstate, attempts, module_digest,
-    timestamp_type, log_epoch, tenant)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
+    timestamp_type, log_epoch, tenant, kind)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)
 ON CONFLICT DO NOTHING"#;
 
 /// Closes the open letters of events that this batch handled after all.
@@ -127,6 +127,7 @@ pub(super) fn send_letter(
                     &stamp(record.timestamp),
                     &shared.log_epoch,
                     &tenant,
+                    &cause.kind.as_str(),
                 ],
             )
             .await

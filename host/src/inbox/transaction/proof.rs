@@ -21,6 +21,8 @@ UPDATE tidegate.progress
        last_offset = coalesce($8, last_offset),
        last_timestamp_ms = CASE WHEN $8::bigint IS NULL THEN last_timestamp_ms ELSE $9 END,
        last_event_id = CASE WHEN $8::bigint IS NULL THEN last_event_id ELSE $10 END,
+       digest_offset = coalesce($8, digest_offset),
+       last_digest = CASE WHEN $8::bigint IS NULL THEN last_digest ELSE $17 END,
        done = done + $11, skipped = skipped + $12, rejected = rejected + $13, redelivered = redelivered + $14,
        republished = republished + $15, taken_over = taken_over + $16, updated_at = now()
  WHERE consumer_name = $1 AND topic = $2 AND partition = $3 AND owner = $4 AND begun = $5
@@ -66,6 +68,8 @@ impl Proof {
             let last_offset = self.last.as_ref().map(|l| l.offset);
             let last_timestamp = self.last.as_ref().and_then(|l| l.timestamp_ms);
             let last_id = self.last.as_ref().and_then(|l| l.event_id.as_deref());
+            let last_digest = self.last.as_ref().and_then(|l| l.digest);
+            let last_digest = last_digest.as_ref().map(<[u8; 16]>::as_slice);
             let [
                 done,
                 skipped,
@@ -74,7 +78,7 @@ impl Proof {
                 republished,
                 taken_over,
             ] = &self.counts;
-            let params: [SqlParam<'_>; 16] = [
+            let params: [SqlParam<'_>; 17] = [
                 &self.key.consumer,
                 &topic,
                 &partition,
@@ -91,6 +95,7 @@ impl Proof {
                 redelivered,
                 republished,
                 taken_over,
+                &last_digest,
             ];
             client.execute(&statement, &params).await
         })

@@ -3,6 +3,7 @@
 mod end;
 
 use tidegate_core::claim::{ClaimRequest, Claimed};
+use tidegate_core::control::Digest;
 use tidegate_core::failure::Failure;
 use tidegate_core::progress::ProgressKey;
 use tokio_postgres::{Client, Row, Statement};
@@ -27,7 +28,8 @@ UPDATE tidegate.replays r SET begun = begun + 1
    AND EXISTS (SELECT 1 FROM tidegate.replay_letters l
                 WHERE l.replay = r.id AND l.position = $3 AND l.result IS NULL)
    AND NOT EXISTS (SELECT 1 FROM tidegate.consumers c
-                    WHERE c.consumer_name = r.consumer_name AND (c.state <> 'running' OR c.tenants_revision <> $4))
+                    WHERE c.consumer_name = r.consumer_name AND (c.tenants_revision <> $4 OR c.state <> 'running' AND (c.state <> 'braked' OR c.module_digest IS NULL 
+            OR c.module_digest = $5 OR $5 = ANY (c.braked_modules))))
 RETURNING begun";
 
 /// Behind the claim, as in a batch, so that the two never wait for one another in a ring.
@@ -59,6 +61,8 @@ pub struct ReplayHead {
     pub module_digest: Option<[u8; 32]>,
     /// What this host knows the tenants by; none where records have no tenants.
     pub tenants_revision: Option<i64>,
+    /// The consumer's own module, which a brake may hold back.
+    pub module: Digest,
 }
 
 /// How beginning a letter's replay went.
@@ -178,6 +182,12 @@ async fn make_fence(
     head: &ReplayHead,
 ) -> Result<Vec<Row>, tokio_postgres::Error> {
     let owner = Param::uuid(head.owner);
-    let params: [SqlParam<'_>; 4] = [&head.turn.0, &owner, &head.turn.1, &head.tenants_revision];
+    let params: [SqlParam<'_>; 5] = [
+        &head.turn.0,
+        &owner,
+        &head.turn.1,
+        &head.tenants_revision,
+        &head.module.as_slice(),
+    ];
     client.query(&fence, &params).await
 }

@@ -166,6 +166,7 @@ impl Letter {
 
     fn head(&self, cast: &Cast) -> ReplayHead {
         ReplayHead {
+            module: cast.consumers_module(&self.shared),
             key: self.shared.key(&self.pending.record.source),
             log_epoch: self.stored.log_epoch,
             turn: (self.turn.replay, self.turn.position),
@@ -254,9 +255,8 @@ impl Letter {
     }
 
     async fn held(&mut self) {
-        let control = self.shared.control();
-        let words = match control.runs() {
-            false => super::held(&control),
+        let words = match self.shared.runs() {
+            false => super::held(&self.shared.control()),
             true if self.shared.config.tenants.is_some() => "the tenants are being read".to_owned(),
             true => "the module is quarantined until another one is activated".to_owned(),
         };

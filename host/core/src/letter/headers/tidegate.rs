@@ -16,6 +16,7 @@ pub(super) fn own(facts: &LetterFacts<'_>) -> Vec<Header> {
         ("offset", Some(record.offset.to_string())),
         ("timestamp", Some(millis(record.timestamp).to_string())),
         ("timestamp-type", Some(kind(record.timestamp).to_owned())),
+        ("error-kind", Some(cause.kind.as_str().to_owned())),
         ("error-code", Some(cause.code.clone())),
         ("error-message", Some(message(cause))),
         ("sqlstate", cause.sqlstate.clone()),

@@ -8,6 +8,7 @@ prop_compose! {
     fn any_facts()(
         n in 0i64..60, c in prop::option::of(0i64..60), has_row: bool, log_epoch in 0i32..2, k in prop::option::of(0i64..60),
         low in 0i64..40, size in 0i64..40, asked_twice: bool, latest: bool, known_topic: bool, check in 0u8..4,
+        group in "[gh]", cluster_id in "[AB]",
     ) -> Facts {
         let row = has_row.then(|| Progress { log_epoch, ..row(n, c.map(|c| c.min(n))) });
         let last = match check {
@@ -17,7 +18,7 @@ prop_compose! {
             _ => LogCheck::Different { found: "other".to_owned() },
         };
         let start = if latest { Start::Latest } else { Start::Earliest };
-        Facts { low, high: low + size, asked_twice, start, known_topic, last, ..facts(row, k) }
+        Facts { low, high: low + size, asked_twice, start, known_topic, last, group, cluster_id, ..facts(row, k) }
     }
 }
 
@@ -60,5 +61,31 @@ proptest! {
     fn it_is_asked_again_once_only(facts in any_facts()) {
         let twice = Facts { asked_twice: true, ..facts };
         prop_assert_ne!(decide(&twice), Decision::AskAgain);
+    }
+
+    #[test]
+    fn what_would_be_refused_is_never_taken(facts in any_facts(), group in "[gh]", cluster_id in "[AB]") {
+        let sibling = Whose { group, cluster_id };
+        match look(&facts, Some(&sibling)) {
+            Look::Take(seen) => {
+                prop_assert!(matches!(decide(&facts), Decision::Start(_)));
+                let row = facts.row.as_ref().expect("a row is seen");
+                prop_assert_eq!((seen.whose(), seen.log_epoch()), (&row.whose(), row.log_epoch));
+                prop_assert_eq!((&row.group, &row.cluster_id), (&facts.group, &facts.cluster_id));
+                prop_assert!((facts.low..=facts.high).contains(&row.next_offset));
+                let different = matches!(facts.last, LogCheck::Different { .. });
+                prop_assert!(!different);
+            }
+            Look::Register => {
+                prop_assert!(facts.row.is_none());
+                prop_assert_eq!((sibling.group, sibling.cluster_id), (facts.group, facts.cluster_id));
+            }
+            Look::Refuse(reason) => {
+                let stop = Decision::Stop(reason);
+                prop_assert!(facts.row.is_none() || decide(&facts) == stop);
+            }
+            Look::AskAgain => prop_assert!(!facts.asked_twice),
+            Look::CheckRecord(_) => prop_assert_eq!(&facts.last, &LogCheck::NotAsked),
+        }
     }
 }

@@ -35,7 +35,7 @@ const REJECT: &str = "
 UPDATE tidegate.dead_letters
    SET id = $2, former_ids = former_ids || id, replay_round = replay_round + 1, scope = $3, event_id = $4, code = $5,
        message = $6, sqlstate = $7, attempts = $8, module_digest = $9, created_at = now(), published_at = NULL,
-       unpublishable = NULL, episode = NULL, tenant = coalesce($10, tenant)
+       unpublishable = NULL, episode = NULL, tenant = coalesce($10, tenant), kind = $11
  WHERE id = $1 AND status = 'open'";
 
 /// What a letter's replay ends with.
@@ -161,9 +161,18 @@ impl Transaction {
             let (code, message, sqlstate) = stored(&cause);
             let (attempts, digest) = (i64::from(cause.attempts), digest.map(|d| d.to_vec()));
             let (scope, event) = event;
-            let params: [SqlParam<'_>; 10] = [
-                &letter, &id, &scope, &event, &code, &message, &sqlstate, &attempts, &digest,
+            let params: [SqlParam<'_>; 11] = [
+                &letter,
+                &id,
+                &scope,
+                &event,
+                &code,
+                &message,
+                &sqlstate,
+                &attempts,
+                &digest,
                 &tenant,
+                &cause.kind.as_str(),
             ];
             client.execute(&reject, &params).await
         });
