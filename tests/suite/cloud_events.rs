@@ -147,7 +147,7 @@ async fn a_letter_of_a_value_that_is_no_json_says_what_stands_in_the_way() {
         (["\u{feff}", doc].concat().into_bytes(), "byte order mark"),
         (utf16, "UTF-16"),
         (
-            [&[0, 0, 0, 0, 42], doc.as_bytes()].concat(),
+            [&[0, 0, 0, 0, 42][..], doc.as_bytes()].concat(),
             "schema registry",
         ),
         ([doc, doc].concat().into_bytes(), "one document a record"),

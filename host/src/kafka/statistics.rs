@@ -60,7 +60,7 @@ pub(super) fn read(json: &[u8]) -> Vec<Fetched> {
         let topic = std::sync::Arc::<str>::from(topic);
         let partitions = of.partitions.into_iter();
         partitions.filter_map(move |(number, numbers)| {
-            let partition = number.parse().ok().filter(|n| *n >= 0)?;
+            let partition = number.parse::<i32>().ok().filter(|n| *n >= 0)?;
             let topic = std::sync::Arc::clone(&topic);
             Some(numbers.of(TopicPartition { topic, partition }))
         })

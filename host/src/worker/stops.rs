@@ -63,13 +63,14 @@ async fn tell(
             .await?;
         told.remove(&source);
     }
-    for (source, why) in stopped
+    let news = stopped
         .iter()
-        .filter(|(source, why)| told.get(*source) != Some(*why))
-    {
+        .filter(|(source, why)| told.get(*source) != Some(*why));
+    for (source, why) in news.collect::<Vec<_>>() {
+        let key = shared.key(source);
         shared
             .inbox
-            .stopped(&shared.key(source), shared.host.id, Some(why))
+            .stopped(&key, shared.host.id, Some(why))
             .await?;
         told.insert(source.clone(), why.clone());
     }
