@@ -16,6 +16,7 @@ use crate::engine::{Engine, EngineOptions, GuestEnv, watch};
 use crate::inbox::{Inbox, InboxError, KeepRule, PruneRule, Wall};
 use crate::kafka::{self, Publisher, Subscription};
 use crate::meters::{Meters, names};
+use crate::signals::Signals;
 use crate::worker::alone::Stage;
 use crate::worker::control;
 use crate::worker::prune::{Rules, prune};
@@ -24,6 +25,7 @@ use crate::worker::registration::Registration;
 use crate::worker::relay::relay;
 use crate::worker::replay::replay;
 use crate::worker::shared::{Db, Host, Parts, Shared};
+use crate::worker::stops;
 use crate::worker::supervisor::supervise;
 use crate::worker::tenant::Modules;
 use crate::worker::tenants::{self, Handlers};
@@ -64,10 +66,11 @@ fn setup(error: impl std::fmt::Display) -> AppError {
     AppError::Setup(error.to_string())
 }
 
-/// Runs every consumer of `config` until SIGTERM or SIGINT; a second signal ends at once.
+/// Runs every consumer of `config` until a signal stops it ([`Signals`]); a second one ends at once.
 pub async fn run(config: Config, options: RunOptions) -> Result<(), AppError> {
     let stop = CancellationToken::new();
-    let signals = tokio::spawn(crate::signals::cancel_on_signal(stop.clone()));
+    let signals = Signals::listen().map_err(setup)?;
+    let signals = tokio::spawn(signals.cancel(stop.clone()));
     let result = run_until(config, options, stop).await;
     signals.abort();
     result
@@ -237,6 +240,7 @@ fn start(
         stop.clone(),
     ));
     tasks.spawn(task(control::keep(shared.clone(), stop.clone())));
+    tasks.spawn(task(stops::keep(shared.clone(), stop.clone())));
     tasks.spawn(task(readiness::watch(shared.clone(), stop.clone())));
     tasks.spawn(task(replay(shared.clone(), stop.clone())));
     tasks.spawn(task(tenants::keep(shared.clone(), handlers, stop.clone())));

@@ -32,6 +32,7 @@ mod read_record;
 mod rebalance;
 mod retention;
 mod sequence;
+mod statistics;
 mod trouble;
 
 use std::sync::Arc;
@@ -49,6 +50,7 @@ pub use publisher::{Outgoing, Publisher};
 pub use queue::{PartitionQueue, QueueEnd};
 pub use read_record::{Found, read_record};
 pub use retention::retention;
+pub use statistics::Reach;
 
 /// What a consumer subscribes to.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@
 //! [`guests`], `finish`; no more of them at the same time than get on together, [`lanes`]), asks the core for a verdict when one fails ([`react`]), and has Kafka's offset follow
 //! ([`offsets`]). [`relay`] publishes dead letters, [`replay`] handles them again on request, [`prune`] removes expired
 //! claims and letters that are over; [`lag`] and [`survey`] ask for what only Kafka and the database know of the metrics;
-//! [`readiness`] tells what keeps partitions from going on.
+//! [`readiness`] tells what keeps partitions from going on, [`stops`] writes down which of them are stopped.
 
 pub mod alone;
 pub mod assignment;
@@ -36,6 +36,7 @@ pub mod replay;
 pub mod roster;
 pub mod shared;
 mod standing;
+pub mod stops;
 pub mod supervisor;
 pub mod survey;
 pub mod tasks;

@@ -41,7 +41,7 @@ async fn show_puts_kafkas_word_beside_the_progress_row() {
             "low": 0, "high": high, "lag": high - n,
             "done": n, "skipped": 0, "rejected": 0,
             "redelivered": 0, "republished": 0, "taken_over": 0,
-            "state": "running", "owner": null, "failing_offset": null, "failing_attempts": null,
+            "state": "running", "owner": null, "failing_offset": null, "failing_attempts": null, "stopped_for": null,
         })
     };
     assert_eq!(rows, json!([row(0, 10, 13), row(1, 0, 0)]));
@@ -51,7 +51,7 @@ async fn show_puts_kafkas_word_beside_the_progress_row() {
     let lines = words(&shown.stdout);
     let first = [
         name, topic, "0", name, "10", "10", "10", "0", "13", "3", "10", "0", "0", "0", "0", "0",
-        "running", "-", "-", "-",
+        "running", "-", "-", "-", "-",
     ];
     assert_eq!(lines[1], first, "{}", shown.stdout);
     assert_eq!(lines.len(), 3, "{}", shown.stdout);

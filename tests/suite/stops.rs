@@ -1,5 +1,7 @@
 //! Stops: what no record is to blame for waits for an operator, and heals without a restart.
 
+use tidegate_tests::wait_eq;
+
 use crate::scene::{PATIENCE, Scene, done_and_rejected, pay};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -64,5 +66,47 @@ async fn a_login_taken_away_stops_and_given_back_heals() {
     assert_eq!(scene.counts().await, done_and_rejected(1, 0));
     db.exec(&format!("ALTER ROLE {role} LOGIN")).await;
     scene.wait_counts(done_and_rejected(2, 0)).await;
+    assert_eq!(host.terminate().await, 0);
+}
+
+/// Another process is told what holds a partition, and which record met it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn offsets_show_tells_of_a_stopped_partition_and_of_the_record_until_it_goes_on() {
+    let scene = Scene::new("stop-shown", 1, 40).await;
+    let consumer = scene.consumer("credit-rust").await.batch("max_wait", "0ms");
+    let config = scene.env.config().consumer(consumer);
+    let host = scene.env.host(config.clone()).start().await;
+    scene.produce(vec![pay(1, "e1", "")]).await;
+    scene.wait_counts(done_and_rejected(1, 0)).await;
+    let rename = |from: &str, to: &str| format!("ALTER TABLE {from} RENAME TO {to}");
+    scene.env.db.exec(&rename("accounts", "away")).await;
+    scene.produce(vec![pay(2, "e2", "")]).await;
+    let shown = async || {
+        let args = ["offsets", "show", "--format", "json"];
+        let shown = scene.env.cli(&args, &config).await;
+        let rows: serde_json::Value = serde_json::from_str(&shown.stdout).ok()?;
+        let row = &rows[0];
+        let why = row["stopped_for"].as_str().map(|why| !why.is_empty());
+        Some((
+            row["state"].as_str()?.to_owned(),
+            row["failing_offset"].as_i64(),
+            why,
+        ))
+    };
+    let stopped = Some(("stopped".to_owned(), Some(1), Some(true)));
+    wait_eq(PATIENCE, "the stopped partition", stopped, async || {
+        shown().await
+    })
+    .await;
+    scene.env.db.exec(&rename("away", "accounts")).await;
+    scene.wait_counts(done_and_rejected(2, 0)).await;
+    let running = Some(("running".to_owned(), None, None));
+    wait_eq(
+        PATIENCE,
+        "the partition that goes again",
+        running,
+        async || shown().await,
+    )
+    .await;
     assert_eq!(host.terminate().await, 0);
 }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::cloudevents::BadCloudEvent;
+
 /// An event's id: 1 to 512 bytes of UTF-8 without NUL, compared byte for byte. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EventId(Arc<str>);
@@ -54,11 +56,29 @@ pub enum BadEventId {
     /// The id is not of the configured format, or the place it should be in cannot be read.
     #[error("the event id is malformed: {0}")]
     Malformed(String),
+    /// The record is no single CloudEvent with a source and an id.
+    #[error(transparent)]
+    CloudEvent(#[from] BadCloudEvent),
 }
 
 impl BadEventId {
     /// The error code in dead letters, logs and metrics.
     pub const CODE: &str = "bad-event-id";
+
+    /// The code of this one.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::CloudEvent(bad) => bad.code(),
+            Self::Missing(_)
+            | Self::Null
+            | Self::Empty
+            | Self::TooLong(_)
+            | Self::NotUtf8
+            | Self::Nul
+            | Self::Ambiguous(_)
+            | Self::Malformed(_) => Self::CODE,
+        }
+    }
 }
 
 /// What one record asks of the inbox.

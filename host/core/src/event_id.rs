@@ -3,6 +3,7 @@
 mod parse;
 
 use crate::claim::{BadEventId, EventId};
+use crate::cloudevents;
 use crate::place::{NoText, header, json, key};
 use crate::record::Record;
 
@@ -24,7 +25,7 @@ pub enum IdSource {
     Json(String),
     /// `key`
     Key,
-    /// `cloudevents`: the headers `ce_source` and `ce_id`
+    /// `cloudevents`: source and id, from the headers `ce_source` and `ce_id` or, in structured mode, from the value
     CloudEvents,
     /// `position`: topic, partition and offset
     Position,
@@ -71,8 +72,8 @@ impl IdSource {
             IdSource::Json(pointer) => parts.push(json(record, pointer)?),
             IdSource::Key => parts.push(key(record)?),
             IdSource::CloudEvents => {
-                parts.push(header(record, "ce_source")?);
-                parts.push(header(record, "ce_id")?);
+                let event = cloudevents::identity(record)?;
+                parts.extend([event.source, event.id]);
             }
             IdSource::Position => parts.push(format!(
                 "{}-{}-{}",

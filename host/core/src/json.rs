@@ -1,10 +1,14 @@
 //! Finding one value in a JSON document, with its digits as written.
 
+mod obstacle;
+
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+
+use self::obstacle::obstacle;
 
 /// What stands at a JSON pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,9 +27,9 @@ pub(crate) enum Found<'a> {
     Other(&'static str),
 }
 
-/// The document is not JSON. What it holds stays out of errors.
+/// The document is not one JSON document: what stands in the way, in words. What it holds stays out of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NotJson;
+pub(crate) struct NotJson(pub(crate) &'static str);
 
 /// Checks that `pointer` is a JSON pointer (RFC 6901) to something inside a document.
 pub(crate) fn check_pointer(pointer: &str) -> Result<(), String> {
@@ -48,7 +52,7 @@ pub(crate) fn check_pointer(pointer: &str) -> Result<(), String> {
 /// What stands at `pointer` in `document`.
 pub(crate) fn at<'a>(document: &'a [u8], pointer: &str) -> Result<Found<'a>, NotJson> {
     // The raw value lets every level pass unread but the one that the pointer walks.
-    let mut here: &RawValue = serde_json::from_slice(document).map_err(|_| NotJson)?;
+    let mut here = whole(document)?;
     for token in pointer.split('/').skip(1) {
         match child(here, &token.replace("~1", "/").replace("~0", "~"))? {
             Child::One(next) => here = next,
@@ -58,6 +62,14 @@ pub(crate) fn at<'a>(document: &'a [u8], pointer: &str) -> Result<Found<'a>, Not
     }
     classify(here)
 }
+
+/// The document, found to be one.
+fn whole(document: &[u8]) -> Result<&RawValue, NotJson> {
+    serde_json::from_slice(document).map_err(|error| obstacle(document, &error))
+}
+
+/// Of a part of a document that was found to be one: a string that is no text, as with half a surrogate pair.
+const NO_TEXT: NotJson = NotJson("is no JSON: a string in it is no text");
 
 /// What an object or array holds under a token.
 enum Child<'a> {
@@ -69,9 +81,9 @@ enum Child<'a> {
 fn child<'a>(parent: &'a RawValue, token: &str) -> Result<Child<'a>, NotJson> {
     let mut document = serde_json::Deserializer::from_str(parent.get());
     match parent.get().as_bytes().first() {
-        Some(b'{') => document.deserialize_map(Member(token)).map_err(|_| NotJson),
+        Some(b'{') => document.deserialize_map(Member(token)).map_err(|_| NO_TEXT),
         Some(b'[') => {
-            let items: Vec<&RawValue> = serde_json::from_str(parent.get()).map_err(|_| NotJson)?;
+            let items: Vec<&RawValue> = serde_json::from_str(parent.get()).map_err(|_| NO_TEXT)?;
             let item = index(token).and_then(|i| items.get(i).copied());
             Ok(item.map_or(Child::None, Child::One))
         }
@@ -118,7 +130,7 @@ fn index(token: &str) -> Option<usize> {
 fn classify(value: &RawValue) -> Result<Found<'_>, NotJson> {
     let text = value.get();
     Ok(match text.as_bytes().first() {
-        Some(b'"') => Found::Text(serde_json::from_str(text).map_err(|_| NotJson)?),
+        Some(b'"') => Found::Text(serde_json::from_str(text).map_err(|_| NO_TEXT)?),
         Some(b'{') => Found::Other("an object"),
         Some(b'[') => Found::Other("an array"),
         Some(b't' | b'f') => Found::Other("a boolean"),
@@ -143,10 +155,10 @@ mod tests {
         assert_eq!(at(DOC, "/n/x"), Ok(Found::Absent));
         assert_eq!(at(DOC, "/t"), Ok(Found::Other("a boolean")));
         assert_eq!(at(DOC, "/u"), Ok(Found::Text("A".into())));
-        assert_eq!(at(DOC, "/bad"), Err(NotJson));
-        assert_eq!(at(b"{", "/a"), Err(NotJson));
-        assert_eq!(at(b"", "/a"), Err(NotJson));
-        assert_eq!(at(b"\xff", "/a"), Err(NotJson));
+        assert_eq!(at(DOC, "/bad"), Err(NO_TEXT));
+        for bad in [&b"{"[..], b"", b"\xff"] {
+            assert!(at(bad, "/a").is_err(), "{bad:?}");
+        }
     }
 
     #[test]

@@ -114,7 +114,7 @@ pub struct Letter {
 impl From<BadEventId> for Cause {
     /// The cause of a record that was rejected before any try.
     fn from(bad: BadEventId) -> Self {
-        untried(BadEventId::CODE, &bad)
+        untried(bad.code(), &bad)
     }
 }
 

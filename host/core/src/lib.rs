@@ -10,6 +10,7 @@ pub mod batch;
 pub mod brake;
 pub mod budget;
 pub mod claim;
+pub mod cloudevents;
 pub mod commit;
 pub mod control;
 pub mod crash;

@@ -37,8 +37,8 @@ pub(crate) fn json(record: &Record, pointer: &str) -> Result<String, NoText> {
         )));
     };
     match json::at(value, pointer) {
-        Err(json::NotJson) => Err(NoText::Malformed(format!(
-            "the value is not JSON, so `json:{pointer}` cannot be read"
+        Err(json::NotJson(why)) => Err(NoText::Malformed(format!(
+            "the value {why}; so `json:{pointer}` cannot be read"
         ))),
         Ok(Found::Absent) => Err(NoText::Missing(format!(
             "the value holds nothing at `json:{pointer}`"
@@ -65,3 +65,6 @@ fn utf8(value: &[u8]) -> Result<String, NoText> {
         .map(str::to_owned)
         .map_err(|_| NoText::NotUtf8)
 }
+
+#[cfg(test)]
+mod tests;

@@ -46,9 +46,6 @@ pub enum OutOfRange {
 /// Why a record's own TTL cannot be used. Always permanent; the record's text is never quoted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadTtl {
-    /// The header's value is null.
-    #[error("the TTL in {0} is null")]
-    Null(String),
     /// It is not UTF-8.
     #[error("the TTL in {0} is not UTF-8")]
     NotUtf8(String),
@@ -61,7 +58,7 @@ pub enum BadTtl {
         /// Where it stands.
         place: String,
         /// What is wrong with it.
-        reason: &'static str,
+        reason: String,
     },
     /// It is outside the consumer's bounds, and those are to reject.
     #[error(
@@ -86,8 +83,8 @@ impl BadTtl {
 impl TtlRule {
     /// How long the record's claim is to last.
     ///
-    /// A record without a TTL of its own gets the default: no such header, a tombstone, nothing or `null`
-    /// at the pointer. Negative and absurdly large ones are outside the bounds; they never overflow.
+    /// A record without a TTL of its own gets the default: no such header or a null one, a tombstone, nothing or
+    /// `null` at the pointer. An empty text is no TTL, and no way to say that there is none. Negative and absurdly large ones are outside the bounds; they never overflow.
     ///
     /// # Errors
     ///
@@ -130,9 +127,9 @@ impl TtlSource {
 
     fn in_header(&self, said: Said<'_>) -> Result<Option<Amount>, BadTtl> {
         let value = match said {
-            Said::Nothing => return Ok(None),
+            // Kafka's null is a producer's way to write "none".
+            Said::Nothing | Said::One(None) => return Ok(None),
             Said::Ambiguous => return Err(BadTtl::Ambiguous(format!("two headers {self} differ"))),
-            Said::One(None) => return Err(BadTtl::Null(self.to_string())),
             Said::One(Some(value)) => value,
         };
         let text = std::str::from_utf8(value).map_err(|_| BadTtl::NotUtf8(self.to_string()))?;
@@ -141,7 +138,7 @@ impl TtlSource {
 
     fn in_value(&self, value: &[u8], pointer: &str) -> Result<Option<Amount>, BadTtl> {
         match json::at(value, pointer) {
-            Err(json::NotJson) => Err(self.malformed("the value is not JSON")),
+            Err(json::NotJson(why)) => Err(self.malformed(&format!("the value {why}"))),
             Ok(Found::Twice) => Err(BadTtl::Ambiguous(format!(
                 "the value names what {self} walks twice"
             ))),
@@ -156,10 +153,10 @@ impl TtlSource {
         seconds_or_iso(text).map_err(|reason| self.malformed(reason))
     }
 
-    fn malformed(&self, reason: &'static str) -> BadTtl {
+    fn malformed(&self, reason: &str) -> BadTtl {
         BadTtl::Malformed {
             place: self.to_string(),
-            reason,
+            reason: reason.to_owned(),
         }
     }
 }

@@ -50,7 +50,11 @@ pub fn one<F: Fields>(format: Format, thing: &F) -> String {
     match format {
         Format::Json => json(thing),
         Format::Table => {
-            let fields = thing.fields();
+            // Names too may be somebody else's: a header's.
+            let fields = thing.fields().into_iter();
+            let fields: Vec<_> = fields
+                .map(|(name, value)| (cut(&name, CELL_CHARS), value))
+                .collect();
             let width = fields
                 .iter()
                 .map(|(name, _)| chars(name))

@@ -11,7 +11,7 @@ use crate::config::{self, Config};
 use crate::dev::{self, Addresses, Services};
 use crate::inbox::{Inbox, Wall};
 use crate::kafka;
-use crate::signals;
+use crate::signals::Signals;
 
 /// Runs the consumers until a signal.
 pub(super) async fn run(config: Config, migrate: bool) -> Result<(), CliError> {
@@ -55,7 +55,8 @@ pub(super) async fn dev(path: &Path, args: DevArgs) -> Result<(), CliError> {
     let topics = dev::topics(&config);
     // From here on a signal takes the services down again, whenever it comes.
     let stop = CancellationToken::new();
-    let signals = tokio::spawn(signals::cancel_on_signal(stop.clone()));
+    let signals = Signals::listen().map_err(|error| CliError::failed(&error))?;
+    let signals = tokio::spawn(signals.cancel(stop.clone()));
     let mut services = Services::start(&program, &topics, args.partitions).await?;
     services.addresses().apply(&mut config);
     let outcome = tokio::select! {

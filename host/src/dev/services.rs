@@ -5,11 +5,11 @@ use std::io::{Read, Write};
 use clap::Args;
 use rdkafka::mocking::MockCluster;
 use rdkafka::producer::DefaultProducerContext;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 use super::postgres::Postgres;
 use super::{Addresses, DevError};
+use crate::signals::Signals;
 
 /// Arguments of the hidden command `dev-services`.
 #[derive(Debug, Args)]
@@ -22,7 +22,7 @@ pub struct ServicesArgs {
     pub partitions: i32,
 }
 
-/// Runs the services until stdin ends, or SIGTERM or SIGINT comes. Prints [`Addresses`] as one line of JSON.
+/// Runs the services until stdin ends, or a signal comes that stops a host. Prints [`Addresses`] as one line of JSON.
 ///
 /// # Errors
 /// Services that do not start, or end by themselves.
@@ -79,10 +79,7 @@ fn announce(addresses: &Addresses) -> std::io::Result<()> {
 
 /// Resolves once stdin has ended or somebody asks us to stop.
 fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
-    let (mut term, mut int) = (
-        signal(SignalKind::terminate())?,
-        signal(SignalKind::interrupt())?,
-    );
+    let mut signals = Signals::listen()?;
     let (ended, stdin_ended) = oneshot::channel();
     // Not joined: a blocking read of stdin cannot be called off, and ends with the process at the latest.
     std::thread::Builder::new()
@@ -96,8 +93,7 @@ fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
     Ok(async move {
         tokio::select! {
             _ = stdin_ended => {}
-            _ = term.recv() => {}
-            _ = int.recv() => {}
+            () = signals.next() => {}
         }
     })
 }

@@ -34,8 +34,8 @@ impl Cache {
             reason,
         };
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&dir);
-        made.map_err(|e| refuse(e.to_string()))?;
-        let found = fs::metadata(&dir).map_err(|e| refuse(e.to_string()))?;
+        made.map_err(|e| refuse(unusable(&e)))?;
+        let found = fs::metadata(&dir).map_err(|e| refuse(unusable(&e)))?;
         check_owner(found.uid(), found.mode()).map_err(refuse)?;
         let mut hasher = Sha256Hasher(Sha256::new());
         engine.precompile_compatibility_hash().hash(&mut hasher);
@@ -71,7 +71,7 @@ impl Cache {
             .map_err(|e| e.to_string())
             .and_then(|bytes| self.write(&path, &bytes).map_err(|e| e.to_string()));
         if let Err(reason) = kept {
-            tracing::warn!(path = %path.display(), reason, "cannot keep a compiled module");
+            tracing::warn!(path = %path.display(), reason, "a compiled module cannot be kept, so it is compiled again at the next start; {REMEDY}");
         }
         self.prune();
     }
@@ -116,6 +116,14 @@ impl Cache {
         })
         .collect()
     }
+}
+
+/// What to do about a directory that cannot be written to.
+const REMEDY: &str =
+    "name a directory that this user can write to, with room in it, as [host] module_cache";
+
+fn unusable(error: &io::Error) -> String {
+    format!("{error}; {REMEDY}")
 }
 
 fn check_owner(uid: u32, mode: u32) -> Result<(), String> {
@@ -217,5 +225,13 @@ mod tests {
         let text = open().err().unwrap().to_string();
         assert!(text.contains("chmod go-w"), "{text}");
         assert!(check_owner(u32::MAX, 0o700).is_err());
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_made_names_the_option() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let refused = Cache::open(file.path().join("modules"), &Engine::default());
+        let text = refused.err().unwrap().to_string();
+        assert!(text.contains("[host] module_cache"), "{text}");
     }
 }

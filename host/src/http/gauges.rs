@@ -61,6 +61,7 @@ fn partitions(shared: &Shared, snapshot: &Snapshot) {
         let (position, committed) = place.lag();
         set(&names::POSITION_LAG, position);
         set(&names::COMMITTED_LAG, committed);
+        set(&names::HELD_BACK, place.held_back());
     }
 }
 

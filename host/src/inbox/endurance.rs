@@ -5,6 +5,7 @@
 
 use tidegate_core::failure::Failure;
 use tidegate_core::progress::{Failing, ProgressKey};
+use tidegate_core::text::bounded;
 use uuid::Uuid;
 
 use super::value::param::Param;
@@ -39,7 +40,30 @@ UPDATE tidegate.progress
    SET owner = NULL, owner_host = NULL, marked_by = NULL, committed = coalesce($5, committed), updated_at = now()
  WHERE consumer_name = $1 AND topic = $2 AND partition = $3 AND owner = $4 RETURNING next_offset";
 
+/// By the process, not by the token: where no position could be taken, none is kept.
+const STOPPED: &str = "
+UPDATE tidegate.progress SET stopped_for = $5
+ WHERE consumer_name = $1 AND topic = $2 AND partition = $3 AND owner_host = $4 RETURNING 1";
+
+/// The most bytes of the reason why a partition is stopped.
+const MAX_REASON: usize = 1000;
+
 impl Inbox {
+    /// Writes down why a partition that the process `host` owns is stopped; none: it goes on.
+    pub async fn stopped(
+        &self,
+        key: &ProgressKey,
+        host: Uuid,
+        why: Option<&str>,
+    ) -> Result<(), Failure> {
+        let (topic, host) = (key.source.topic.as_ref(), Param::uuid(host));
+        let why = why
+            .map(|why| bounded(why, MAX_REASON))
+            .filter(|why| !why.is_empty());
+        let params: [SqlParam<'_>; 5] = [&key.consumer, &topic, &key.source.partition, &host, &why];
+        Self::write(&self.service, STOPPED, &params).await.map(drop)
+    }
+
     /// Writes down that a record failed, while the token is ours.
     pub async fn failed(
         &self,

@@ -21,7 +21,8 @@ SELECT p.consumer_name, p.topic, p.partition, p."group", p.cluster_id, encode(uu
        p.next_offset, p.committed, p.last_offset, p.updated_at::text, p.done, p.skipped, p.rejected, p.redelivered,
        p.republished, p.taken_over, p.log_epoch, h.label,
        CASE WHEN p.failing_offset >= p.next_offset THEN p.failing_offset END,
-       CASE WHEN p.failing_offset >= p.next_offset THEN p.failing_attempts END
+       CASE WHEN p.failing_offset >= p.next_offset THEN p.failing_attempts END,
+       p.stopped_for
   FROM tidegate.progress p
   LEFT JOIN tidegate.hosts h
     ON h.consumer_name = p.consumer_name AND h.host = p.owner_host
@@ -81,6 +82,8 @@ pub struct ProgressRow {
     pub updated_at: String,
     /// The record that failed last and is tried again: offset and attempts.
     pub failing: Option<(i64, i32)>,
+    /// Why the partition is stopped, if it is.
+    pub stopped_for: Option<String>,
     /// The counters.
     pub counts: Counts,
 }
@@ -146,6 +149,7 @@ fn progress_row(row: &Row) -> ProgressRow {
         last_offset: row.get(8),
         updated_at: row.get(9),
         failing: row.get::<_, Option<i64>>(18).zip(row.get(19)),
+        stopped_for: row.get(20),
         counts,
     }
 }

@@ -25,7 +25,7 @@ ON CONFLICT (consumer_name, topic, partition) DO UPDATE
        owner_host = NULL, unclean_at = NULL, unclean_ends = 0,
        marked_offset = NULL, marked_by = NULL, marked_deaths = '{}',
        failing_offset = NULL, failing_attempts = NULL, failing_ms = NULL, failing_since = NULL,
-       updated_at = now()
+       stopped_for = NULL, updated_at = now()
 RETURNING partition"#;
 
 /// A gap's letter stands at the first of its offsets that has no open letter of its own.

@@ -42,7 +42,7 @@ UPDATE tidegate.progress AS p
    SET owner = $4, owner_host = $5, updated_at = now(), unclean_at = p.next_offset,
        unclean_ends = CASE WHEN p.unclean_at = p.next_offset THEN p.unclean_ends ELSE 0 END
                     + (p.owner IS NOT NULL AND p.owner_host IS DISTINCT FROM $5)::int,
-       marked_by = NULL,
+       marked_by = NULL, stopped_for = CASE WHEN p.owner_host = $5 THEN p.stopped_for END,
        marked_offset = CASE WHEN p.marked_offset >= p.next_offset THEN p.marked_offset END,
        marked_deaths = CASE
            WHEN p.marked_offset < p.next_offset OR p.marked_offset IS NULL THEN '{}'
@@ -58,16 +58,16 @@ RETURNING "#,
     ", jsonb_build_object('owner', was.owner, 'owner_host', was.owner_host, 'unclean_at', was.unclean_at,
            'unclean_ends', was.unclean_ends, 'marked_offset', was.marked_offset, 'marked_by', was.marked_by,
            'marked_deaths', to_jsonb(was.marked_deaths), 'id_rule', was.id_rule,
-           'updated_at', was.updated_at)::text, was.id_rule"
+           'stopped_for', was.stopped_for, 'updated_at', was.updated_at)::text, was.id_rule"
 );
 
 const HAND_BACK: &str = "
 UPDATE tidegate.progress AS p
    SET owner = was.owner, owner_host = was.owner_host, unclean_at = was.unclean_at, unclean_ends = was.unclean_ends,
        marked_offset = was.marked_offset, marked_by = was.marked_by, marked_deaths = was.marked_deaths,
-       id_rule = was.id_rule, updated_at = was.updated_at
+       id_rule = was.id_rule, stopped_for = was.stopped_for, updated_at = was.updated_at
   FROM jsonb_to_record($5::text::jsonb) AS was (owner uuid, owner_host uuid, unclean_at bigint, unclean_ends int,
-           marked_offset bigint, marked_by uuid, marked_deaths uuid[], id_rule text, updated_at timestamptz)
+           marked_offset bigint, marked_by uuid, marked_deaths uuid[], id_rule text, stopped_for text, updated_at timestamptz)
  WHERE p.consumer_name = $1 AND p.topic = $2 AND p.partition = $3 AND p.owner = $4
 RETURNING p.partition";
 

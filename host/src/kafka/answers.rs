@@ -25,6 +25,34 @@ pub(super) fn committed(
     }
 }
 
+/// The group's committed offsets of `asked`.
+///
+/// librdkafka asks again and again where the coordinator is not ready, or where transactions hold the offsets back, and
+/// then says that the time is over. So the brokers are asked something else then: where they answer, they are there, and
+/// it is the group's coordinator that does not tell.
+pub(super) fn committed_offsets<C: ConsumerContext>(
+    client: &BaseConsumer<C>,
+    asked: TopicPartitionList,
+) -> Result<TopicPartitionList, Client> {
+    client.committed_offsets(asked, ANSWER).map_err(|error| {
+        let late = error.rdkafka_error_code() == Some(Code::OperationTimedOut);
+        match late && answers(client) {
+            true => Client::OffsetFetch(Code::WaitingForCoordinator),
+            false => error,
+        }
+    })
+}
+
+/// Whether a broker answers now.
+fn answers<C: ConsumerContext>(client: &BaseConsumer<C>) -> bool {
+    client.fetch_metadata(Some(NO_TOPIC), GLANCE).is_ok()
+}
+
+/// No topic has this name: whatever is said of it is an answer.
+const NO_TOPIC: &str = "tidegate-asks-whether-brokers-answer";
+/// How long that may take.
+const GLANCE: Duration = Duration::from_secs(2);
+
 /// The numbers of a topic's partitions, ascending.
 pub(super) fn partitions<C: ConsumerContext>(
     client: &BaseConsumer<C>,

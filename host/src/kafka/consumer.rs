@@ -1,5 +1,6 @@
 //! The handle on a consumer: what the rest of the host may ask of it.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,7 @@ use super::commits::Ask;
 use super::context::Member;
 use super::poll::Command;
 use super::pulse::Pulse;
+use super::statistics::Reach;
 use super::{KafkaError, PartitionQueue};
 
 /// How long Kafka may take to acknowledge an offset commit.
@@ -89,6 +91,11 @@ impl Consumer {
         let what = format!("committing offset {offset} of {tp}");
         self.exchange(COMMIT, what, &self.commits, (ask, answer))
             .await
+    }
+
+    /// How far fetching has come, by librdkafka's own word every few seconds, of each partition that is fetched.
+    pub fn reach(&self) -> HashMap<TopicPartition, Reach> {
+        self.pulse.reach()
     }
 
     /// How long ago the poll thread turned last. While it lives that is milliseconds.

@@ -13,6 +13,7 @@ use tidegate_core::record::TopicPartition;
 
 use super::noise::Noise;
 use super::pulse::Pulse;
+use super::statistics::{self, Fetched};
 use super::trouble::LastFailure;
 use super::{names, trouble};
 
@@ -34,6 +35,8 @@ pub(super) enum Signal {
     },
     /// The text of the error that `poll` returns next.
     Error(String),
+    /// How far fetching has come.
+    Fetched(Vec<Fetched>),
 }
 
 /// The consumer's callbacks.
@@ -83,7 +86,9 @@ impl ClientContext for Context {
         self.log.line(level, facility, message);
     }
 
-    fn stats_raw(&self, _: &[u8]) {}
+    fn stats_raw(&self, json: &[u8]) {
+        self.note(Signal::Fetched(statistics::read(json)));
+    }
 
     fn error(&self, error: Client, reason: &str) {
         self.note(Signal::Error(self.log.in_full(&error, reason)));

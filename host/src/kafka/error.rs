@@ -101,7 +101,7 @@ impl KafkaError {
     /// An error that answered `what`.
     pub(super) fn refused(what: impl Into<String>, error: &Client) -> Self {
         let code = error.rdkafka_error_code();
-        let to_do = code.and_then(|code| remedy(code).or(trouble::remedy(code)));
+        let to_do = code.and_then(|code| remedy(code).or(trouble::remedy(code)).or(passing(code)));
         KafkaError::Refused {
             what: what.into(),
             reason: match to_do {
@@ -168,6 +168,26 @@ pub(super) fn remedy(code: Code) -> Option<&'static str> {
     }
 }
 
+/// What a broker means that is there and does not do now what it was asked. It passes by itself, or once somebody ends a
+/// transaction.
+fn passing(code: Code) -> Option<&'static str> {
+    match code {
+        Code::UnstableOffsetCommit => Some(
+            "the broker answers (error 88): a transaction that commits offsets of this group is still open; end it, or wait for its transaction.timeout.ms",
+        ),
+        Code::CoordinatorLoadInProgress => {
+            Some("the broker answers (error 14): the group's coordinator is loading; wait for it")
+        }
+        Code::RequestTimedOut => Some(
+            "the broker answers (error 7): it did not get done in its own time what it was asked; look at its replicas and its load",
+        ),
+        Code::WaitingForCoordinator => Some(
+            "the brokers answer, but the group's coordinator does not tell the offsets: it is loading or moving (errors 14 to 16), or a transaction that commits offsets of this group is still open (error 88)",
+        ),
+        _ => None,
+    }
+}
+
 /// Errors about one record alone: the next one may be taken.
 fn is_the_records(code: Code) -> bool {
     matches!(
@@ -190,4 +210,28 @@ fn is_final(code: Code) -> bool {
             | Code::UnsupportedCompressionType
             | Code::PolicyViolation
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A broker that says no is there: its word is told, and the next try may succeed.
+    #[test]
+    fn a_brokers_own_answer_is_told_as_that() {
+        for (code, words) in [
+            (Code::UnstableOffsetCommit, "error 88"),
+            (Code::CoordinatorLoadInProgress, "error 14"),
+            (Code::RequestTimedOut, "error 7"),
+            (Code::WaitingForCoordinator, "brokers answer"),
+        ] {
+            let error = KafkaError::refused("the offsets", &Client::OffsetFetch(code));
+            let text = error.to_string();
+            assert!(text.contains(words) && error.is_transient(), "{text}");
+            assert!(
+                !text.contains("did not answer") && !text.contains("reached"),
+                "{text}"
+            );
+        }
+    }
 }

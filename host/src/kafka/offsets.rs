@@ -81,7 +81,7 @@ pub async fn group_offsets(
     }
     let what = format!("the offsets of group {group:?}");
     ask(kafka, group, what, move |client| {
-        let committed = client.committed_offsets(names::list(&partitions), ANSWER)?;
+        let committed = answers::committed_offsets(client, names::list(&partitions))?;
         let offsets = partitions
             .into_iter()
             .map(|tp| offset(client, &committed, tp));
@@ -223,14 +223,12 @@ fn silence(client: &Asker, what: &str) -> KafkaError {
     }
 }
 
-/// Whether an error means that no broker answered; librdkafka reports it once its patience ends.
+/// Whether an error means that no broker answered; librdkafka reports it once its patience ends. A broker's own time-out
+/// (error 7) is its answer.
 fn is_silence(code: Code) -> bool {
     matches!(
         code,
-        Code::OperationTimedOut
-            | Code::RequestTimedOut
-            | Code::BrokerTransportFailure
-            | Code::AllBrokersDown
+        Code::OperationTimedOut | Code::BrokerTransportFailure | Code::AllBrokersDown
     )
 }
 

@@ -46,7 +46,7 @@ const RESERVED: &[(&str, &str)] = &[
     ),
     (
         "statistics.interval.ms",
-        "nothing reads librdkafka's statistics",
+        "the host reads librdkafka's statistics at its own pace",
     ),
     ("log_level", "the log's level is the host's"),
     (

@@ -11,6 +11,7 @@ use tidegate_core::record::{Record, TopicPartition};
 use super::convert;
 use super::queue::{QueueEnd, Shared};
 use super::sequence::{Arrival, Sequence};
+use super::statistics::{Fetched, Reach};
 use crate::faults::{self, Point};
 
 /// The poll thread's table of partitions.
@@ -28,6 +29,8 @@ pub(super) struct Started {
     queue: Arc<Shared>,
     sequence: Sequence,
     paused: bool,
+    /// What is said first after the start may still be of before it.
+    heard: bool,
 }
 
 /// What became of a message.
@@ -70,6 +73,7 @@ impl Partitions {
             queue,
             sequence: Sequence::new(offset),
             paused: false,
+            heard: false,
         };
         let topic = self.started.entry(Arc::clone(&tp.topic)).or_default();
         topic.insert(tp.partition, started);
@@ -145,6 +149,32 @@ impl Partitions {
     pub(super) fn has_failed(&self) -> bool {
         let mut all = self.started.values().flat_map(HashMap::values);
         all.any(|s| s.queue.has_failed())
+    }
+
+    /// How far fetching has come, by what librdkafka says of the partitions that are fetched here.
+    pub(super) fn reach(&mut self, all: Vec<Fetched>) -> HashMap<TopicPartition, Reach> {
+        let reach = |fetched: Fetched| {
+            let topic = self.started.get_mut(&fetched.source.topic);
+            let started = topic.and_then(|t| t.get_mut(&fetched.source.partition))?;
+            let (first, after) = (
+                !std::mem::replace(&mut started.heard, true),
+                started.sequence.expected(),
+            );
+            let to = match fetched.polled && !first && !started.paused {
+                true => fetched.next.max(after),
+                false => after,
+            };
+            let held_back = fetched.held_back;
+            Some((
+                fetched.source,
+                Reach {
+                    after,
+                    to,
+                    held_back,
+                },
+            ))
+        };
+        all.into_iter().filter_map(reach).collect()
     }
 
     /// Every partition still fetched and the offset it waits for.

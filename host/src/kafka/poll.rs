@@ -20,7 +20,7 @@ use super::partitions::{Delivery, Partitions};
 use super::probe::Probe;
 use super::pulse::Pulse;
 use super::queue::PartitionQueue;
-use super::{GroupEvent, KafkaError, Subscription, commits, names, options};
+use super::{GroupEvent, KafkaError, Subscription, commits, names, options, statistics};
 use crate::config::KafkaConfig;
 
 /// How long a poll waits while there is work about, and while there is none: the most that a command waits.
@@ -60,7 +60,8 @@ pub(super) fn spawn(
 ) -> Result<(Consumer, mpsc::Receiver<GroupEvent>), KafkaError> {
     let name = Arc::clone(&subscription.consumer);
     let refused = |error: &Client| KafkaError::options(format!("consumer {name:?}"), error);
-    let config = options::consumer(kafka, &subscription.group, false);
+    let mut config = options::consumer(kafka, &subscription.group, false);
+    config.set("statistics.interval.ms", statistics::INTERVAL_MS);
     let pulse = Arc::new(Pulse::default());
     let client: Member = config
         .create_with_context(Context::new(Arc::clone(&name), Arc::clone(&pulse)))
@@ -228,6 +229,7 @@ impl Poller {
                 Signal::Assign(tps) => self.assigned(tps),
                 Signal::Revoke { partitions, lost } => self.revoked(partitions, lost),
                 Signal::Error(text) => said = Some(text),
+                Signal::Fetched(all) => self.pulse.reaches(self.partitions.reach(all)),
             }
         }
         said

@@ -1,11 +1,16 @@
-//! A consumer's pulse: when its poll thread last turned, and whether it is a member of its group.
+//! A consumer's pulse: when its poll thread last turned, whether it is a member of its group, how far it has fetched.
 
+use std::collections::HashMap;
 use std::sync::atomic::{
     AtomicBool, AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use tidegate_core::record::TopicPartition;
+
+use super::statistics::Reach;
 use super::trouble::Trouble;
 
 /// Written by the poll thread, read by whoever asks how it is.
@@ -19,6 +24,8 @@ pub(super) struct Pulse {
     without_topics: AtomicBool,
     /// Why brokers do not let the client in.
     pub(super) trouble: Trouble,
+    /// How far fetching has come, of the partitions that are fetched.
+    reach: Mutex<HashMap<TopicPartition, Reach>>,
 }
 
 impl Default for Pulse {
@@ -30,6 +37,7 @@ impl Default for Pulse {
             assigned: AtomicUsize::new(0),
             without_topics: AtomicBool::new(false),
             trouble: Trouble::default(),
+            reach: Mutex::default(),
         }
     }
 }
@@ -40,6 +48,17 @@ impl Pulse {
         let millis = self.base.elapsed().as_millis();
         self.turned
             .store(u64::try_from(millis).unwrap_or(u64::MAX), Relaxed);
+    }
+
+    /// How far fetching has come.
+    pub(super) fn reaches(&self, reach: HashMap<TopicPartition, Reach>) {
+        *self.reach.lock().unwrap_or_else(PoisonError::into_inner) = reach;
+    }
+
+    /// What was said of that last.
+    pub(super) fn reach(&self) -> HashMap<TopicPartition, Reach> {
+        let reach = self.reach.lock().unwrap_or_else(PoisonError::into_inner);
+        reach.clone()
     }
 
     /// How long ago that was.

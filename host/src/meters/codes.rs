@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
+use tidegate_core::cloudevents::BadCloudEvent;
 use tidegate_core::limits::Limit;
 
 /// The most codes of handlers that are told apart.
@@ -10,7 +11,7 @@ const MOST: usize = 64;
 /// What any further one is counted as.
 const OTHER: &str = "other";
 
-/// The host's own codes, which never run out of room; those of limits beside them.
+/// The host's own codes, which never run out of room; those of limits and of CloudEvents beside them.
 const OWN: [&str; 18] = [
     "bad-event-id",
     "bad-header",
@@ -56,7 +57,10 @@ impl Codes {
 
     /// The label for `code`.
     pub(super) fn label<'c>(&self, code: &'c str) -> &'c str {
-        if OWN.contains(&code) || Limit::ALL.iter().any(|limit| limit.code() == code) {
+        if OWN.contains(&code)
+            || BadCloudEvent::CODES.contains(&code)
+            || Limit::ALL.iter().any(|limit| limit.code() == code)
+        {
             return code;
         }
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

@@ -18,6 +18,9 @@ pub struct Place {
     next: AtomicI64,
     acknowledged: AtomicI64,
     end: AtomicI64,
+    after: AtomicI64,
+    reached: AtomicI64,
+    held_back: AtomicI64,
     /// The end, where it was seen to be before N.
     cut: AtomicI64,
     /// When the partition was assigned here.
@@ -36,6 +39,9 @@ impl Default for Place {
             next: none(),
             acknowledged: none(),
             end: none(),
+            after: none(),
+            reached: none(),
+            held_back: none(),
             cut: none(),
             entered: Instant::now(),
             stillness: Mutex::default(),
@@ -102,11 +108,32 @@ impl Place {
         known(&self.cut).filter(|end| self.next().is_some_and(|next| *end < next))
     }
 
-    /// How far N and C are behind the end, where they are known.
+    /// From `after` to before `to` the log holds no record that anybody will see.
+    pub fn reaches(&self, after: i64, to: i64) {
+        self.after.store(after, Relaxed);
+        self.reached.store(to, Relaxed);
+    }
+
+    /// How many offsets an open transaction holds back.
+    pub fn holds_back(&self, offsets: Option<i64>) {
+        self.held_back.store(offsets.unwrap_or(NONE), Relaxed);
+    }
+
+    /// How many offsets an open transaction holds back, where that is known.
+    pub fn held_back(&self) -> Option<i64> {
+        Some(self.held_back.load(Relaxed)).filter(|value| *value != NONE)
+    }
+
+    /// How far N and C are behind the end, where they are known: what is no record, such as a transaction's marker, keeps
+    /// nobody behind.
     pub fn lag(&self) -> (Option<i64>, Option<i64>) {
-        let end = known(&self.end);
+        let (end, after, reached) = (known(&self.end), known(&self.after), known(&self.reached));
+        let seen = |at: i64| match after.zip(reached) {
+            Some((after, reached)) if after <= at && at < reached => reached,
+            _ => at,
+        };
         // The end is asked for now and then: N may be beyond it.
-        let behind = |value| Some((end? - known(value)?).max(0));
+        let behind = |value| Some((end? - seen(known(value)?)).max(0));
         (behind(&self.next), behind(&self.acknowledged))
     }
 }
@@ -189,6 +216,29 @@ mod tests {
         assert_eq!(place.lag(), (Some(0), Some(2)));
         place.forget();
         assert_eq!(place.lag(), (None, None));
+    }
+
+    #[test]
+    fn what_is_no_record_keeps_nobody_behind() {
+        let place = Place::default();
+        place.ends(9, None);
+        place.at(8, Some(5));
+        place.reaches(8, 9);
+        assert_eq!(
+            place.lag(),
+            (Some(0), Some(4)),
+            "C is before the last record"
+        );
+        place.at(8, Some(8));
+        assert_eq!(place.lag(), (Some(0), Some(0)));
+        place.ends(12, None);
+        assert_eq!(place.lag(), (Some(3), Some(3)));
+        place.at(7, Some(7));
+        assert_eq!(
+            place.lag(),
+            (Some(5), Some(5)),
+            "a record is still to be handled"
+        );
     }
 
     #[test]

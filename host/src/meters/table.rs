@@ -129,6 +129,9 @@ metrics! {
     COMMITTED_LAG: Kind::Gauge, "tidegate_committed_lag_records", ["consumer", "topic", "partition"],
         "The same from C, the last offset that Kafka acknowledged",
         "while the partition is assigned here, and its end and C are known";
+    HELD_BACK: Kind::Gauge, "tidegate_held_back_records", ["consumer", "topic", "partition"],
+        "Offsets of an assigned partition from the last stable one to the log's end, which an open transaction holds back",
+        "while the partition is assigned here and fetched";
     PARTITIONS: Kind::Gauge, "tidegate_assigned_partitions", ["consumer"],
         "Partitions assigned to this host", "";
     STOPPED: Kind::Gauge, "tidegate_stopped_partitions", ["consumer"],
@@ -190,7 +193,7 @@ mod tests {
             assert!(!metric.help.ends_with('.'), "{name}");
             let private = ["key", "offset", "event_id", "group"];
             assert!(metric.labels.iter().all(|l| !private.contains(l)), "{name}");
-            let lag = name.ends_with("_lag_records");
+            let lag = name.ends_with("_lag_records") || name == "tidegate_held_back_records";
             assert_eq!(metric.labels.contains(&"partition"), lag, "{name}");
             let same = TABLE.iter().filter(|other| other.name == name);
             assert_eq!(same.count(), 1, "{name}");

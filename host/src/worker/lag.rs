@@ -35,6 +35,13 @@ async fn watch(shared: &Shared) {
 /// An end that cannot be had stays as it was: a broker that is away adds nothing to its log either.
 async fn ask(shared: &Shared) {
     let places = shared.meters.places();
+    let reach = shared.kafka.reach();
+    for (source, place) in &places {
+        if let Some(reach) = reach.get(source) {
+            place.reaches(reach.after, reach.to);
+            place.holds_back(reach.held_back);
+        }
+    }
     let nexts: Vec<_> = places.iter().map(|(_, place)| place.next()).collect();
     let asked = places.iter().map(|(source, _)| source.clone()).collect();
     match shared.kafka.ends(asked).await {

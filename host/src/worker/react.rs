@@ -209,6 +209,10 @@ impl Partition {
             // Its neighbours must not wait for what it lacks.
             return self.brake(&tenant, &tenant.module(), &reason).await;
         }
+        // Others are told which record it is, once.
+        if let Some(index) = index.filter(|_| !self.shared.is_stopped(&self.source)) {
+            self.remember(index).await;
+        }
         self.shared.stopped(&self.source, Some(reason));
         let wait = self.shared.config.retry.max;
         let mut module = self.shared.own.modules();

@@ -66,6 +66,8 @@ pub struct Shared {
     pub look: Notify,
     /// Rung when the tenants are to be read now.
     pub look_at_tenants: Notify,
+    /// Rung when a partition was stopped, or goes again.
+    pub stops: Notify,
     control: watch::Sender<Control>,
     roster: watch::Sender<Option<Arc<Roster>>>,
     state: Mutex<State>,
@@ -159,6 +161,7 @@ impl Shared {
             stage: parts.stage,
             look: Notify::new(),
             look_at_tenants: Notify::new(),
+            stops: Notify::new(),
             control: watch::Sender::default(),
             roster: watch::Sender::default(),
             state: Mutex::default(),
@@ -246,10 +249,24 @@ impl Shared {
     /// Marks a partition as stopped, with the reason, or as going again.
     pub fn stopped(&self, source: &TopicPartition, reason: Option<String>) {
         let mut state = self.state();
-        match reason {
+        let now = reason.clone();
+        let before = match reason {
             Some(reason) => state.stopped.insert(source.clone(), reason),
             None => state.stopped.remove(source),
         };
+        if before != now {
+            self.stops.notify_one();
+        }
+    }
+
+    /// Whether a partition is stopped now.
+    pub fn is_stopped(&self, source: &TopicPartition) -> bool {
+        self.state().stopped.contains_key(source)
+    }
+
+    /// The partitions that are stopped now, and why each is.
+    pub fn stopped_for(&self) -> HashMap<TopicPartition, String> {
+        self.state().stopped.clone()
     }
 
     /// Whether some position of the consumer's is its group's on this cluster, so that its letters and its brake are this

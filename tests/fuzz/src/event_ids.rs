@@ -38,8 +38,10 @@ pub(crate) fn event_id(data: &[u8]) {
         let wide = usize::from(*source == IdSource::CloudEvents) + 1;
         let own: Vec<String> = parts.by_ref().take(wide).collect();
         assert_eq!(own.len(), wide, "{text:?}");
-        if let IdSource::Json(pointer) = source {
-            as_serde(&record, pointer, &own[0]);
+        match source {
+            IdSource::Json(pointer) => as_serde(&record, pointer, &own[0]),
+            IdSource::CloudEvents => as_event(&record, &own),
+            _ => {}
         }
     }
     assert_eq!(parts.next(), None, "{text:?}");
@@ -57,6 +59,19 @@ fn split(id: &str) -> Vec<String> {
         }
     }
     parts
+}
+
+/// Source and id are those of the headers where there are such, and of the value where there are none.
+fn as_event(record: &Record, own: &[String]) {
+    for (name, found) in ["source", "id"].iter().zip(own) {
+        let header = format!("ce_{name}");
+        let headers = record.headers.iter().filter(|h| h.name == header);
+        let mut texts = headers.filter_map(|h| h.value.as_deref()).peekable();
+        match texts.peek() {
+            Some(_) => assert!(texts.all(|text| text == found.as_bytes()), "{found:?}"),
+            None => as_serde(record, &format!("/{name}"), found),
+        }
+    }
 }
 
 /// Another reader of JSON and its pointers finds the same text. Numbers it may spell otherwise.

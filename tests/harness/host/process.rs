@@ -151,6 +151,14 @@ impl Host {
         self.signal(Signal::SIGINT);
     }
 
+    /// Any signal by its number, real-time ones too, without waiting for what it does.
+    pub async fn signal_number(&self, number: i32) {
+        let command = format!("kill -{number} {}", self.pid());
+        let mut shell = tokio::process::Command::new("sh");
+        let sent = shell.args(["-c", &command]).status().await;
+        assert!(sent.unwrap().success(), "{command}");
+    }
+
     /// SIGINT, if it has not ended.
     pub fn interrupt_if_running(&self) {
         if self.is_running() {

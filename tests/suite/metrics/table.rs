@@ -59,8 +59,10 @@ async fn wait_known(host: &Host) -> Scrape {
         let open = scrape.get("tidegate_open_dead_letters", &[]);
         let sent = scrape.get("tidegate_dead_letters_published_total", &[]);
         let lag = scrape.get("tidegate_committed_lag_records", &[]);
+        let held = scrape.get("tidegate_held_back_records", &[]);
         let ready = scrape.get("tidegate_ready", &[]);
         let all = (open, sent, lag, ready) == (Some(1.0), Some(1.0), Some(0.0), Some(1.0));
+        let all = all && held == Some(0.0);
         all.then_some(scrape)
     })
     .await

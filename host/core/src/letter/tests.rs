@@ -213,7 +213,7 @@ fn bad_ids_and_ttls_have_their_codes() {
     let cause = Cause::from(BadEventId::Empty);
     assert_eq!((cause.code.as_str(), cause.attempts), ("bad-event-id", 0));
     assert_eq!(
-        Cause::from(BadTtl::Null("`header:t`".into())).code,
+        Cause::from(BadTtl::NotUtf8("`header:t`".into())).code,
         "bad-ttl"
     );
 }

@@ -132,9 +132,9 @@ fn lines<'r>(
 
 impl Line<'_> {
     fn row(self, offsets: &Offsets, state: State) -> OffsetRow {
-        let key = (self.group, self.partition);
+        let key = (self.group.clone(), self.partition.clone());
         let kafka = offsets.get(&key);
-        let (group, partition) = key;
+        let (group, partition) = key.clone();
         let next_offset = self.progress.map(|row| row.next_offset);
         let high = kafka.map(|kafka| kafka.high);
         let lag = high
@@ -151,11 +151,21 @@ impl Line<'_> {
             low: kafka.map(|kafka| kafka.low),
             high,
             lag,
-            state: state.as_str().to_owned(),
+            state: self.state(state).to_owned(),
             owner: self.progress.and_then(owner),
             failing_offset: self.progress.and_then(|row| Some(row.failing?.0)),
             failing_attempts: self.progress.and_then(|row| Some(row.failing?.1)),
+            stopped_for: self.progress.and_then(|row| row.stopped_for.clone()),
             counts: self.progress.map(|row| counts(row.counts)),
+        }
+    }
+
+    /// The partition's state, where its consumer's says nothing of it.
+    fn state(&self, consumer: State) -> &'static str {
+        match (consumer, self.progress) {
+            (State::Running, Some(row)) if row.stopped_for.is_some() => "stopped",
+            (State::Running, Some(row)) if row.failing.is_some() => "retrying",
+            (consumer, _) => consumer.as_str(),
         }
     }
 }

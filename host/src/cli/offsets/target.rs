@@ -138,6 +138,7 @@ mod tests {
             owner: None,
             owner_host: None,
             failing: None,
+            stopped_for: None,
             next_offset,
             committed: None,
             last_offset: None,

@@ -75,19 +75,20 @@ fn a_letter_shows_its_record_byte_for_byte() {
         headers: vec![
             ("k".into(), Some(Foreign(b"1".to_vec()))),
             ("k".into(), None),
+            ("\u{1b}]0;x\u{7}\n".into(), None),
         ],
     };
     let text = one(Format::Table, &detail);
-    assert!(text.contains("value         0xff"), "{text}");
+    assert!(text.contains("  0xff\n"), "{text}");
     assert!(
-        text.contains("header k      1\nheader k      null"),
+        text.contains("1\nheader k ") && text.contains("null\nheader \\u{1b}]0;x\\u{7}\\n  null"),
         "{text}"
     );
     let json: serde_json::Value = serde_json::from_str(&one(Format::Json, &detail)).unwrap();
     assert_eq!(json["value"]["hex"], "ff");
     assert_eq!(
         json["headers"],
-        serde_json::json!([["k", "1"], ["k", null]])
+        serde_json::json!([["k", "1"], ["k", null], ["\u{1b}]0;x\u{7}\n", null]])
     );
     assert_eq!(json["code"], "bad-event-id");
 }
@@ -109,6 +110,7 @@ fn offsets_name_their_counters_in_json() {
         owner: None,
         failing_offset: None,
         failing_attempts: None,
+        stopped_for: None,
         counts: Some(CountsView {
             done: 7,
             skipped: 0,

@@ -27,7 +27,8 @@ pub struct OffsetRow {
     pub high: Option<i64>,
     /// Records between N and the log's end.
     pub lag: Option<i64>,
-    /// Whether the consumer may handle records: `running`, `paused` or `braked`.
+    /// `paused` or `braked` where the consumer is; else `stopped` where the partition waits for somebody, `retrying` where
+    /// a record of it is tried again, or `running`.
     pub state: String,
     /// The host that owns the position; `gone` where it has not been seen for a while, none where nobody owns it.
     pub owner: Option<String>,
@@ -35,6 +36,8 @@ pub struct OffsetRow {
     pub failing_offset: Option<i64>,
     /// How often it was tried.
     pub failing_attempts: Option<i32>,
+    /// Why the partition is stopped, if it is.
+    pub stopped_for: Option<String>,
     /// The row's counters.
     #[serde(flatten)]
     pub counts: Option<CountsView>,
@@ -79,6 +82,7 @@ impl Row for OffsetRow {
         "owner",
         "failing",
         "attempts",
+        "stopped for",
     ];
 
     fn cells(&self) -> Vec<String> {
@@ -104,6 +108,7 @@ impl Row for OffsetRow {
             opt(self.owner.as_ref()),
             opt(self.failing_offset),
             opt(self.failing_attempts),
+            opt(self.stopped_for.as_ref()),
         ]
     }
 }

@@ -23,6 +23,7 @@ fn progress(n: i32, group: &str, next_offset: i64) -> ProgressRow {
         owner: None,
         owner_host: None,
         failing: None,
+        stopped_for: None,
         next_offset,
         committed: None,
         last_offset: None,
@@ -79,5 +80,40 @@ fn partitions_of_either_side_are_shown_with_their_own_group() {
             (1, "billing", None, None, None),
             (9, "billing", None, Some(1), None),
         ]
+    );
+}
+
+/// A partition that waits is not one that runs, whatever its consumer may do.
+#[test]
+fn a_partition_that_waits_says_so() {
+    let consumer = consumer();
+    let shown = |failing, stopped_for: Option<&str>, state| {
+        let row = ProgressRow {
+            failing,
+            stopped_for: stopped_for.map(str::to_owned),
+            ..progress(0, "billing", 7)
+        };
+        let lines = lines(&consumer, std::iter::once(&row), BTreeSet::new());
+        let line = lines.into_iter().next().unwrap();
+        let row = line.row(&Offsets::new(), state);
+        (row.state, row.failing_offset, row.stopped_for)
+    };
+    let got = |state: &str, at, why: Option<&str>| (state.to_owned(), at, why.map(str::to_owned));
+    let (failing, why) = (Some((7, 2)), Some("no such table"));
+    assert_eq!(
+        shown(None, None, State::Running),
+        got("running", None, None)
+    );
+    assert_eq!(
+        shown(failing, None, State::Running),
+        got("retrying", Some(7), None)
+    );
+    assert_eq!(
+        shown(failing, why, State::Running),
+        got("stopped", Some(7), why)
+    );
+    assert_eq!(
+        shown(failing, why, State::Paused),
+        got("paused", Some(7), why)
     );
 }
