@@ -39,6 +39,7 @@ use std::sync::Arc;
 
 use postgres_types::ToSql;
 use tidegate_core::failure::Failure;
+use tidegate_core::witness::Schema;
 use tokio_postgres::Row;
 
 use crate::config::PostgresConfig;
@@ -60,8 +61,8 @@ pub use survey::{ClaimFigures, LetterFigures, PoolFigures};
 pub use tenants::{TenantRow, TenantState};
 pub use tidegate_wall::{Judge, Rules, Wall};
 pub use transaction::{
-    BatchHead, Begun, Finish, Guest, ModulesOf, ReplayBegun, ReplayEnd, ReplayHead, ReplayResult,
-    ResultLimits, Transaction,
+    BatchHead, Begun, Finish, Guest, Memory, ModulesOf, ReplayBegun, ReplayEnd, ReplayHead,
+    ReplayResult, ResultLimits, Transaction,
 };
 
 /// Connections for what is not a batch: the relay, pruning and look-ups, so that none of them ever waits behind
@@ -97,6 +98,11 @@ impl Inbox {
     /// Who judges statements by these rules; shared by all who ask for the same.
     pub fn judge(&self, rules: &Rules) -> Arc<Judge> {
         self.gate.judge(rules)
+    }
+
+    /// Looks at what the schema is now. Errors: no service connection, or the server does not answer.
+    pub async fn schema(&self) -> Result<Schema, Failure> {
+        self.gate.look_at_schema().await
     }
 
     /// Runs one statement in a transaction of its own that may write.

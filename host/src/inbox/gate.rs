@@ -1,11 +1,12 @@
 //! Where guests' statements meet the wall: verdicts by text, the catalogue behind them, shared by the process.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex as Lock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tidegate_core::failure::Failure;
-use tidegate_wall::{Catalogue, Judge, Rules, Verdict, Wall};
+use tidegate_core::witness::Schema;
+use tidegate_wall::{Admitted, Catalogue, Judge, Rules, Verdict, Wall};
 use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 
@@ -33,6 +34,8 @@ struct Inner {
     /// Rises with each catalogue that differs from the one before; verdicts are good for their own.
     generation: AtomicU64,
     known: Mutex<Option<Known>>,
+    /// What the schema was when it was looked at last; 0 before that.
+    schema: AtomicI64,
 }
 
 struct Known {
@@ -49,6 +52,7 @@ impl Gate {
             judges: Lock::default(),
             generation: AtomicU64::new(0),
             known: Mutex::default(),
+            schema: AtomicI64::new(0),
         }))
     }
 
@@ -71,7 +75,7 @@ impl Gate {
         sql: &str,
     ) -> Result<Verdict, Failure> {
         if self.0.wall == Wall::Off {
-            return Ok(Ok(()));
+            return Ok(Ok(Admitted::unread(sql)));
         }
         let judge = judge.unwrap_or(&self.0.usual);
         let generation = self.0.generation.load(Ordering::Acquire);
@@ -93,6 +97,18 @@ impl Gate {
         }
     }
 
+    /// What the schema was when it was looked at last, which is before anything that is admitted now runs.
+    pub(super) fn schema(&self) -> Option<Schema> {
+        Some(self.0.schema.load(Ordering::Acquire)).filter(|schema| *schema != 0)
+    }
+
+    /// Looks at the schema now. Errors: the server does not answer it.
+    pub(super) async fn look_at_schema(&self) -> Result<Schema, Failure> {
+        let schema = catalogue::schema(&self.0.service).await?;
+        self.0.schema.store(schema, Ordering::Release);
+        Ok(schema)
+    }
+
     /// The catalogue, no older than this, and its generation. Who comes while it is read waits for the same reading.
     async fn catalogue(&self, stale: Duration) -> Result<(Arc<Catalogue>, u64), Failure> {
         let mut known = self.0.known.lock().await;
@@ -104,6 +120,11 @@ impl Gate {
             before => {
                 let asked = Instant::now();
                 let now = catalogue::read(&self.0.service).await?;
+                if before.is_none()
+                    && let Err(error) = self.look_at_schema().await
+                {
+                    tracing::debug!(%error, "the schema could not be looked at; what works is remembered from the next look on");
+                }
                 let same = before.as_ref().filter(|before| *before.catalogue == now);
                 let catalogue =
                     same.map_or_else(|| Arc::new(now), |before| Arc::clone(&before.catalogue));

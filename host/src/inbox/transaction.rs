@@ -13,6 +13,7 @@ mod finish;
 mod guest;
 mod ledger;
 mod letters;
+mod memory;
 mod proof;
 mod refusal;
 mod replay;
@@ -30,6 +31,7 @@ use tidegate_core::letter::Letter;
 use tidegate_core::limits::{GuestLimits, Limit};
 use tidegate_core::outcome::Outcome;
 use tidegate_core::progress::{Counts, LastRecord, ProgressKey};
+use tidegate_core::witness::{Refusal, Schema, Statement};
 use tidegate_wall::Judge;
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -38,11 +40,12 @@ use super::error::{failure_of, overdue, unreachable};
 use super::gate::Gate;
 use super::pool::Held;
 use fence::Fence;
-use ledger::{Ledger, is_unusable};
+use ledger::{Ledger, Worked, is_unusable};
 use rows::Returned;
 use stay::Stay;
 
 pub use claim::ModulesOf;
+pub use memory::Memory;
 pub use replay::{ReplayBegun, ReplayEnd, ReplayHead, ReplayResult};
 
 /// What a batch begins with.
@@ -135,6 +138,8 @@ pub struct Guest {
     pub limits: ResultLimits,
     /// Who judges them; none for the default rules.
     pub judge: Option<Arc<Judge>>,
+    /// Where it is remembered which of them have worked.
+    pub memory: Arc<Memory>,
 }
 
 /// An open batch, or a letter's open replay.
@@ -148,6 +153,10 @@ pub struct Transaction {
     ledger: Ledger,
     /// Whose statements run now.
     guest: Arc<Guest>,
+    /// All whose statements have run, in their order.
+    guests: Vec<Arc<Guest>>,
+    /// What the schema was before the first statement of a guest's ran.
+    schema: Option<Schema>,
     /// Whom the server takes for running: the host, or a guest.
     stay: Stay,
     /// How long a statement waits for a lock.
@@ -176,6 +185,8 @@ impl Transaction {
             gate,
             ledger: Ledger::default(),
             guest: Arc::default(),
+            guests: Vec::new(),
+            schema: None,
             stay: Stay::default(),
             lock_wait,
             current: None,
@@ -187,7 +198,45 @@ impl Transaction {
 
     /// Says whose statements run from now on. Their role is taken before the first of them, if there is any.
     pub fn run_by(&mut self, guest: Arc<Guest>) {
+        self.guests.push(Arc::clone(&guest));
         self.guest = guest;
+    }
+
+    /// Whether a statement has worked here that proves this refusal to be its record's own fault.
+    fn refutes(&self, refusal: Refusal) -> bool {
+        let mut worked = self.ledger.have_worked().iter();
+        worked.any(|worked| refusal.is_refuted_by(worked.statement))
+    }
+
+    /// Rolls back a try, and answers whether a statement has worked in it that proves the refusal to be its record's own
+    /// fault. It counts only where the transaction is still the one that was begun.
+    pub async fn bear_witness(mut self: Box<Self>, refusal: Refusal) -> bool {
+        let left = self.end_stay();
+        let broken = self.drain().await;
+        let kept = left.is_ok() && !broken.as_ref().is_some_and(is_unusable);
+        let refutes = kept && self.refutes(refusal);
+        self.rollback().await;
+        refutes
+    }
+
+    /// What worked is remembered, once it is committed.
+    fn remember(&self) {
+        let Some(schema) = self.schema else {
+            return;
+        };
+        for worked in self.ledger.have_worked() {
+            if let Some(guest) = self.guests.get(worked.turn) {
+                guest.memory.worked(worked.statement, schema);
+            }
+        }
+    }
+
+    /// A statement of the guest that runs now.
+    fn of_guest(&self, statement: Statement) -> Worked {
+        Worked {
+            turn: self.guests.len().saturating_sub(1),
+            statement,
+        }
     }
 
     /// Names the record whose guest runs from now on.

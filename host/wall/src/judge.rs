@@ -1,12 +1,13 @@
 //! Verdicts on texts, remembered within bounds.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lru::LruCache;
 
 use crate::catalogue::Catalogue;
-use crate::parse::{STACK, parse};
+use crate::parse::{STACK, form, parse};
 use crate::refused::Refused;
 use crate::rules::Rules;
 use crate::text;
@@ -19,7 +20,26 @@ const MOST_TEXTS: usize = 4096;
 const MOST_BYTES: usize = 8 * 1024 * 1024;
 
 /// What a statement comes to.
-pub type Verdict = Result<(), Arc<Refused>>;
+pub type Verdict = Result<Admitted, Arc<Refused>>;
+
+/// An admitted statement, in numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Admitted {
+    /// Of its text without constants: texts that differ in those alone have the same.
+    pub form: u64,
+    /// Of its text.
+    pub text: u64,
+}
+
+impl Admitted {
+    /// A text that nothing more is known of.
+    pub fn unread(sql: &str) -> Self {
+        let mut hasher = DefaultHasher::new();
+        sql.hash(&mut hasher);
+        let text = hasher.finish();
+        Self { form: text, text }
+    }
+}
 
 /// No thread could be started to read a statement.
 #[derive(Debug, thiserror::Error)]
@@ -122,12 +142,15 @@ impl Judge {
         Ok(verdict)
     }
 
-    fn look(&self, sql: &str, catalogue: &Catalogue) -> Result<(), Refused> {
+    fn look(&self, sql: &str, catalogue: &Catalogue) -> Result<Admitted, Refused> {
         let tree = parse(sql)?;
         walk(&tree, &self.rules, catalogue).map_err(|found| Refused {
             unknown: found.unknown,
             ..Refused::at(sql, found.at, found.reason)
-        })
+        })?;
+        let unread = Admitted::unread(sql);
+        let form = form(sql).unwrap_or(unread.form);
+        Ok(Admitted { form, ..unread })
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {

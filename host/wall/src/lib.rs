@@ -18,7 +18,7 @@ mod tree;
 mod walk;
 
 pub use catalogue::{Catalogue, Traits};
-pub use judge::{Judge, NotRead, Verdict};
+pub use judge::{Admitted, Judge, NotRead, Verdict};
 pub use lists::{
     ALLOWED_VOLATILE, DENIED, DENIED_ENDINGS, DENIED_PREFIXES, Listed, NEVER, PREFIX_EXCEPTIONS,
 };

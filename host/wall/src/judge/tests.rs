@@ -76,7 +76,7 @@ fn depth_is_bounded_and_told() {
         max_depth: MAX_DEPTH_BOUND,
         ..Rules::default()
     });
-    assert_eq!(judged(&deepest, &union(80), 1), Ok(()));
+    assert!(judged(&deepest, &union(80), 1).is_ok());
     // Long, and not deep.
     passes(&format!(
         "SELECT 1 WHERE {}",
