@@ -8,6 +8,7 @@ mod assignment;
 mod catalogue;
 mod connection;
 mod control;
+mod deferred;
 mod endurance;
 mod error;
 #[doc(hidden)]
@@ -89,7 +90,7 @@ impl Inbox {
         let service = Pool::new(Arc::clone(&settings), SERVICE_CONNECTIONS)?;
         Ok(Self {
             batches: Pool::new(Arc::clone(&settings), config.max_connections)?,
-            gate: Gate::new(wall, service.clone()),
+            gate: Gate::new(wall, service.clone(), settings.search_path.clone()),
             service,
             settings,
         })

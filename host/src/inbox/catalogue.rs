@@ -5,6 +5,7 @@ use tidegate_core::witness::Schema;
 use tidegate_wall::{Catalogue, Traits};
 use tokio_postgres::Row;
 
+use super::deferred;
 use super::error::unreachable;
 use super::pool::Pool;
 
@@ -89,15 +90,23 @@ pub(super) async fn schema(service: &Pool) -> Result<Schema, Failure> {
 }
 
 /// Reads it. Errors: the server cannot be asked, or does not answer it; whoever waits for it waits on.
-pub(super) async fn read(service: &Pool) -> Result<Catalogue, Failure> {
+pub(super) async fn read(service: &Pool, search_path: &[String]) -> Result<Catalogue, Failure> {
     let asked = async {
         let mut held = service.get(false).await?;
         let rows = held.query(CATALOGUE, &[]).await?;
+        let deferred = deferred::read(&mut held).await?;
         held.release();
-        Ok(rows)
+        Ok((rows, deferred))
     };
     match asked.await {
-        Ok(rows) => catalogue(&rows),
+        Ok((rows, deferred)) => Ok(Catalogue {
+            deferred,
+            search_path: search_path
+                .iter()
+                .map(|schema| Box::from(schema.as_str()))
+                .collect(),
+            ..catalogue(&rows)?
+        }),
         Err(failure @ Failure::Sql { .. }) => Err(unreachable(format!(
             "the functions of the server, which handlers' statements are checked by, cannot be read: {failure}"
         ))),

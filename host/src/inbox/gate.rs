@@ -1,6 +1,6 @@
 //! Where guests' statements meet the wall: verdicts by text, the catalogue behind them, shared by the process.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex as Lock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,9 @@ use super::pool::Pool;
 /// How old the catalogue may be when a new text is judged.
 const STALE: Duration = Duration::from_secs(60);
 
+/// How old it may be when a constraint has refused a row.
+const STALE_IN_DOUBT: Duration = Duration::from_secs(5);
+
 /// How old it may be when a text names a function that it does not know.
 const STALE_FOR_UNKNOWN: Duration = Duration::from_secs(1);
 
@@ -27,6 +30,10 @@ pub(super) struct Gate(Arc<Inner>);
 struct Inner {
     wall: Wall,
     service: Pool,
+    /// Where guests' names are looked for.
+    search_path: Vec<String>,
+    /// The server refused what the catalogue promised: it is read anew before the next statement.
+    in_doubt: AtomicBool,
     /// For whom no rules are given.
     usual: Arc<Judge>,
     /// One for each set of rules; as many as the configuration has.
@@ -44,10 +51,12 @@ struct Known {
 }
 
 impl Gate {
-    pub(super) fn new(wall: Wall, service: Pool) -> Self {
+    pub(super) fn new(wall: Wall, service: Pool, search_path: Vec<String>) -> Self {
         Self(Arc::new(Inner {
             wall,
             service,
+            search_path,
+            in_doubt: AtomicBool::new(false),
             usual: Arc::default(),
             judges: Lock::default(),
             generation: AtomicU64::new(0),
@@ -78,6 +87,10 @@ impl Gate {
             return Ok(Ok(Admitted::unread(sql)));
         }
         let judge = judge.unwrap_or(&self.0.usual);
+        if self.0.in_doubt.load(Ordering::Relaxed) && self.0.in_doubt.swap(false, Ordering::AcqRel)
+        {
+            self.catalogue(STALE_IN_DOUBT).await?;
+        }
         let generation = self.0.generation.load(Ordering::Acquire);
         if let Some(verdict) = judge.remembered(sql, generation) {
             return Ok(verdict);
@@ -95,6 +108,12 @@ impl Gate {
             known if known.1 == generation => Ok(verdict),
             known => read(judge, sql, known).await,
         }
+    }
+
+    /// The server refused a constraint's name, or a row that a constraint does not allow: which of them wait for the end may
+    /// have changed.
+    pub(super) fn doubt(&self) {
+        self.0.in_doubt.store(true, Ordering::Release);
     }
 
     /// What the schema was when it was looked at last, which is before anything that is admitted now runs.
@@ -119,7 +138,7 @@ impl Gate {
             }
             before => {
                 let asked = Instant::now();
-                let now = catalogue::read(&self.0.service).await?;
+                let now = catalogue::read(&self.0.service, &self.0.search_path).await?;
                 if before.is_none()
                     && let Err(error) = self.look_at_schema().await
                 {

@@ -8,6 +8,7 @@
 
 mod begin;
 mod claim;
+mod deferred;
 mod fence;
 mod finish;
 mod guest;
@@ -159,6 +160,8 @@ pub struct Transaction {
     schema: Option<Schema>,
     /// Whom the server takes for running: the host, or a guest.
     stay: Stay,
+    /// The constraints that wait for the end of the current record, in lists.
+    deferred: Vec<Arc<str>>,
     /// How long a statement waits for a lock.
     lock_wait: Duration,
     /// The record whose guest runs now.
@@ -188,6 +191,7 @@ impl Transaction {
             guests: Vec::new(),
             schema: None,
             stay: Stay::default(),
+            deferred: Vec::new(),
             lock_wait,
             current: None,
             calls: 0,
@@ -241,6 +245,9 @@ impl Transaction {
 
     /// Names the record whose guest runs from now on.
     pub fn enter(&mut self, offset: i64) {
+        if let Err(why) = self.end_record() {
+            self.lost(unreachable(why));
+        }
         self.current = Some(offset);
         self.calls = 0;
         self.returned = Returned::default();
@@ -271,6 +278,9 @@ impl Transaction {
 
     /// Rolls back. Cancels what an abandoned call left running; a connection in doubt is cut.
     pub async fn rollback(self: Box<Self>) {
+        if self.ledger.failure().is_some_and(is_of_a_constraint) {
+            self.gate.doubt();
+        }
         let doubtful = self.in_call || self.ledger.failure().is_some_and(is_unusable);
         if self.in_call {
             timeout(CANCEL_WAIT, self.held.cancel()).await.ok();
@@ -333,6 +343,11 @@ impl Transaction {
             Err(failure) => self.ledger.lost(failure),
         }
     }
+}
+
+/// Whether a constraint refused a row, or the server a constraint's name.
+fn is_of_a_constraint(broken: &Broken) -> bool {
+    matches!(&broken.failure, Failure::Sql { sqlstate, .. } if sqlstate.starts_with("23") || sqlstate == "42704")
 }
 
 impl std::fmt::Debug for Transaction {

@@ -11,7 +11,8 @@ use crate::parse::{STACK, form, parse};
 use crate::refused::Refused;
 use crate::rules::Rules;
 use crate::text;
-use crate::walk::walk;
+use crate::tree::Node;
+use crate::walk::{walk, written};
 
 /// The most verdicts that are remembered.
 const MOST_TEXTS: usize = 4096;
@@ -22,13 +23,15 @@ const MOST_BYTES: usize = 8 * 1024 * 1024;
 /// What a statement comes to.
 pub type Verdict = Result<Admitted, Arc<Refused>>;
 
-/// An admitted statement, in numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What is known of an admitted statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Admitted {
-    /// Of its text without constants: texts that differ in those alone have the same.
+    /// A number of its text without constants: texts that differ in those alone have the same.
     pub form: u64,
-    /// Of its text.
+    /// A number of its text.
     pub text: u64,
+    /// The constraints that wait for the end of the record that sends it, as a list in SQL.
+    pub deferred: Option<Arc<str>>,
 }
 
 impl Admitted {
@@ -37,7 +40,11 @@ impl Admitted {
         let mut hasher = DefaultHasher::new();
         sql.hash(&mut hasher);
         let text = hasher.finish();
-        Self { form: text, text }
+        Self {
+            form: text,
+            text,
+            deferred: None,
+        }
     }
 }
 
@@ -149,8 +156,11 @@ impl Judge {
             ..Refused::at(sql, found.at, found.reason)
         })?;
         let unread = Admitted::unread(sql);
-        let form = form(sql).unwrap_or(unread.form);
-        Ok(Admitted { form, ..unread })
+        Ok(Admitted {
+            form: form(sql).unwrap_or(unread.form),
+            deferred: deferred(&tree, catalogue),
+            ..unread
+        })
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -188,10 +198,18 @@ impl Seen {
 
 fn size(sql: &str, verdict: &Verdict) -> usize {
     sql.len()
-        + verdict
-            .as_ref()
-            .err()
-            .map_or(0, |refused| refused.reason.len())
+        + match verdict {
+            Ok(admitted) => admitted.deferred.as_deref().map_or(0, str::len),
+            Err(refused) => refused.reason.len(),
+        }
+}
+
+/// Most databases have no such constraint.
+fn deferred(tree: &Node, catalogue: &Catalogue) -> Option<Arc<str>> {
+    if catalogue.deferred.is_empty() {
+        return None;
+    }
+    catalogue.deferred_by(written(tree).into_iter())
 }
 
 #[cfg(test)]

@@ -63,9 +63,11 @@ impl Transaction {
     }
 
     async fn run_query(&mut self, sql: String, params: Vec<Value>) -> Result<ResultSet, CallError> {
-        let statement = self.admit(&sql).await?;
+        let admitted = self.admit(&sql).await?;
+        let statement = number(&admitted);
         let (prepared, params) = self.bind(&sql, statement, &params).await?;
         let prepared = self.prepare_as_text(sql, statement, prepared).await?;
+        self.defer(admitted.deferred)?;
         let client = Arc::clone(&self.held.client);
         let (limits, returned) = (self.guest.limits, self.returned);
         let work = rows::read(client, prepared, params, limits, returned);
@@ -103,8 +105,10 @@ impl Transaction {
     }
 
     async fn run_execute(&mut self, sql: String, params: Vec<Value>) -> Result<u64, CallError> {
-        let statement = self.admit(&sql).await?;
+        let admitted = self.admit(&sql).await?;
+        let statement = number(&admitted);
         let (prepared, params) = self.bind(&sql, statement, &params).await?;
+        self.defer(admitted.deferred)?;
         let client = Arc::clone(&self.held.client);
         let work = async move { client.execute_raw(&prepared.plain, params).await };
         self.held.pipeline.watch();
@@ -127,8 +131,10 @@ impl Transaction {
         params: Vec<Value>,
         expect: Expectation,
     ) -> Result<(), CallError> {
-        let statement = self.admit(&sql).await?;
+        let admitted = self.admit(&sql).await?;
+        let statement = number(&admitted);
         let (prepared, params) = self.bind(&sql, statement, &params).await?;
+        self.defer(admitted.deferred)?;
         let staged = Staged {
             offset: self.current,
             what: What::Guest(self.of_guest(statement), expect),
@@ -159,11 +165,11 @@ impl Transaction {
 
     /// Lets a statement past the wall. What is judged is the text as the guest wrote it; what the host wraps around it is
     /// the host's own.
-    async fn admit(&mut self, sql: &str) -> Result<Statement, CallError> {
+    async fn admit(&mut self, sql: &str) -> Result<Admitted, CallError> {
         match self.gate.admit(self.guest.judge.as_ref(), sql).await {
-            Ok(Ok(Admitted { form, text })) => {
+            Ok(Ok(admitted)) => {
                 self.schema = self.schema.or_else(|| self.gate.schema());
-                Ok(Statement { form, text })
+                Ok(admitted)
             }
             Ok(Err(refused)) => {
                 let message = refused.to_string();
@@ -291,5 +297,12 @@ impl Transaction {
         } else {
             Ok(answer)
         }
+    }
+}
+
+fn number(admitted: &Admitted) -> Statement {
+    Statement {
+        form: admitted.form,
+        text: admitted.text,
     }
 }
