@@ -14,6 +14,7 @@ mod contention;
 mod contract;
 mod crash;
 mod crash_loop;
+mod deferred;
 mod delivery;
 mod dev;
 mod dlt_cli;

@@ -4,6 +4,9 @@
 mod full_disk;
 mod locks;
 
+use std::collections::BTreeSet;
+
+use tidegate_core::sqlstate::{Origin, Speaker};
 use tidegate_tests::Rec;
 
 use crate::scene::{Scene, done_and_rejected};
@@ -24,6 +27,7 @@ const GUARDED: &str = "
     CREATE FUNCTION guard() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN RAISE EXCEPTION 'so it says' USING ERRCODE = NEW.code; END $$;
     CREATE TRIGGER guard BEFORE INSERT ON guarded FOR EACH ROW EXECUTE FUNCTION guard();
+    CREATE TABLE kept (id int);
     CREATE TABLE provoked (what text);
     CREATE FUNCTION sorts_much() RETURNS bigint LANGUAGE sql SET temp_file_limit = '64kB' SET work_mem = '64kB' AS
     $$ SELECT count(*) FROM (SELECT md5(g::text) FROM generate_series(1, 50000) g ORDER BY 1) x $$;
@@ -33,6 +37,7 @@ const GUARDED: &str = "
         CASE NEW.what
             WHEN 'commit' THEN COMMIT;
             WHEN 'isolation' THEN SET TRANSACTION ISOLATION LEVEL SERIALIZABLE;
+            WHEN 'read-only' THEN SET LOCAL transaction_read_only = on; INSERT INTO kept VALUES (1);
             WHEN 'file' THEN PERFORM pg_read_file('/nowhere/to/be/found');
             WHEN 'sort' THEN PERFORM sorts_much();
             WHEN 'fall' THEN PERFORM falls(0);
@@ -103,6 +108,7 @@ async fn what_a_trigger_makes_the_server_raise_is_its_records_own() {
     let wanted = [
         ("commit", "sql-2D000", "2D000"),
         ("isolation", "sql-25001", "25001"),
+        ("read-only", "retries-exhausted", "25006"),
         ("file", "retries-exhausted", "58P01"),
         ("sort", "retries-exhausted", "53400"),
         ("fall", "sql-54001", "54001"),
@@ -111,4 +117,24 @@ async fn what_a_trigger_makes_the_server_raise_is_its_records_own() {
     let codes = codes("raised-by-server", &statements).await;
     let wanted = wanted.map(|(_, code, sqlstate)| (code.to_owned(), sqlstate.to_owned()));
     assert_eq!(codes, wanted);
+}
+
+/// The server's word is known by the names of its source files: the binary that is installed here names them too.
+#[test]
+fn the_installed_servers_own_files_are_known() {
+    let binary = tidegate_tests::postgres_binary();
+    let bytes = std::fs::read(&binary).unwrap();
+    let texts = bytes.split(|byte| *byte == 0);
+    let files: BTreeSet<&str> = texts
+        .filter_map(|text| std::str::from_utf8(text).ok())
+        .filter(|text| text.contains("/src/backend/") && !text.contains(' '))
+        .filter_map(|path| path.rsplit('/').next())
+        .filter(|name| name.ends_with(".c"))
+        .collect();
+    assert!(files.len() > 300, "{}: {}", binary.display(), files.len());
+    let unknown = files.iter().filter(|file| {
+        let origin = Origin::new(Some(file), Some("r"), false);
+        origin.speaker() != Speaker::Server
+    });
+    assert_eq!(unknown.collect::<Vec<_>>(), Vec::<&&str>::new());
 }

@@ -89,8 +89,8 @@ fn by_code(sqlstate: &str) -> Option<SqlClass> {
         "08P01" | "53400" => SqlClass::Doubtful,
         // Shutdown, crash, start-up; the database dropped, an idle session ended: the connection ends too.
         "57P01" | "57P02" | "57P03" | "57P04" | "57P05" => SqlClass::Infrastructure,
-        // Read-only: a standby was promoted elsewhere. The server ended an idle or long transaction.
-        "25006" | "25P03" | "25P04" => SqlClass::Infrastructure,
+        // A session that may not write, as on a standby, or that was ended. No batch begins there; a function may have done it.
+        "25006" | "25P03" | "25P04" => SqlClass::Doubtful,
         "40001" | DEADLOCK | "55P03" => SqlClass::Contention,
         // 25P02 follows an error that is the true cause; if it arrives alone, nothing is proven.
         "57014" | "23503" | "25P02" => SqlClass::Transient,

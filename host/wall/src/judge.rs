@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use lru::LruCache;
 
 use crate::catalogue::Catalogue;
-use crate::parse::{STACK, form, parse};
+use crate::parse::{STACK, parse};
 use crate::refused::Refused;
 use crate::rules::Rules;
 use crate::text;
-use crate::tree::Node;
+use crate::tree::{Node, form};
 use crate::walk::{walk, written};
 
 /// The most verdicts that are remembered.
@@ -157,7 +157,7 @@ impl Judge {
         })?;
         let unread = Admitted::unread(sql);
         Ok(Admitted {
-            form: form(sql).unwrap_or(unread.form),
+            form: form(&tree),
             deferred: deferred(&tree, catalogue),
             ..unread
         })

@@ -2,8 +2,6 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use pg_query::FingerprintOptions;
-
 use crate::refused::Refused;
 use crate::tree::{Node, Value, tree_of};
 
@@ -37,14 +35,6 @@ pub(crate) fn parse(sql: &str) -> Result<Box<Node>, Refused> {
         Ok(_) => Err(Refused::whole("the statement has no tree")),
         Err(error) => Err(Refused::whole(error.to_string())),
     }
-}
-
-/// A number of a text's tree without its constants, names of relations whole; none where the library cannot tell.
-pub(crate) fn form(sql: &str) -> Option<u64> {
-    let _alone = READING.lock().unwrap_or_else(PoisonError::into_inner);
-    let whole = FingerprintOptions::FULL_RELNAME | FingerprintOptions::RANGEVAR_PG17_COMPAT;
-    let told = pg_query::fingerprint(sql, 0, whole);
-    told.ok().map(|told| told.value)
 }
 
 /// What the library says of trees that it cannot hold.
@@ -120,27 +110,6 @@ mod tests {
         }
         assert!(refusal("SELECT 1; SELECT 2").contains("2 statements"));
         assert!(refusal("-- nothing").contains("0 statements"));
-    }
-
-    #[test]
-    fn texts_that_differ_in_constants_alone_have_one_form() {
-        let same = ["SELECT 'a=>1'::hstore", "SELECT 'a=>'::hstore"];
-        assert_eq!(form(same[0]), form(same[1]));
-        let others = [
-            "SELECT 'a'::ltree",
-            "SELECT a FROM t_01",
-            "SELECT a FROM t_02",
-            "SELECT a FROM s.t_01",
-            "SELECT b FROM t_01",
-            "SELECT f(1)",
-            "SELECT g(1)",
-        ];
-        for (n, one) in others.iter().enumerate() {
-            assert!(form(one).is_some(), "{one}");
-            for other in &others[n + 1..] {
-                assert_ne!(form(one), form(other), "{one}, {other}");
-            }
-        }
     }
 
     #[test]

@@ -9,7 +9,10 @@ const TABLE: &[(&str, [SqlClass; 4])] = &[
     ("08000 08003 08006 08001 08004 08007", INFRASTRUCTURE),
     ("08P01", [Doubtful, Doubtful, Doubtful, Doubtful]),
     ("25000 25002 25008 25003 25004 25005 25007", RECORD),
-    ("25006 25P03 25P04", INFRASTRUCTURE),
+    (
+        "25006 25P03 25P04",
+        [Doubtful, Doubtful, Doubtful, Doubtful],
+    ),
     ("25P02", [Transient, Transient, Transient, Transient]),
     ("25001 25P01 2D000", [Escape, Permanent, Permanent, Escape]),
     ("40000 40002 40003", RECORD),
