@@ -18,7 +18,9 @@ const TABLES: &str = "
     CREATE FUNCTION orders() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN INSERT INTO child VALUES (NEW.id, NEW.id); INSERT INTO parent VALUES (NEW.id); RETURN NEW; END $$;
     CREATE TRIGGER orders BEFORE INSERT ON ordered FOR EACH ROW EXECUTE FUNCTION orders();
-    CREATE TABLE plain (id int PRIMARY KEY);";
+    CREATE TABLE plain (id int PRIMARY KEY);
+    CREATE TABLE one (parent int CONSTRAINT shared REFERENCES parent DEFERRABLE INITIALLY DEFERRED);
+    CREATE TABLE other (id int CONSTRAINT shared CHECK (id > 0));";
 
 /// What a record does, a number of its own in it.
 const SOUND: [&str; 5] = [

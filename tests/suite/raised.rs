@@ -35,8 +35,6 @@ const GUARDED: &str = "
     CREATE FUNCTION provoke() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
         CASE NEW.what
-            WHEN 'commit' THEN COMMIT;
-            WHEN 'isolation' THEN SET TRANSACTION ISOLATION LEVEL SERIALIZABLE;
             WHEN 'read-only' THEN SET LOCAL transaction_read_only = on; INSERT INTO kept VALUES (1);
             WHEN 'file' THEN PERFORM pg_read_file('/nowhere/to/be/found');
             WHEN 'sort' THEN PERFORM sorts_much();
@@ -106,8 +104,6 @@ async fn every_code_that_a_trigger_raises_is_its_records_own() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_trigger_makes_the_server_raise_is_its_records_own() {
     let wanted = [
-        ("commit", "sql-2D000", "2D000"),
-        ("isolation", "sql-25001", "25001"),
         ("read-only", "retries-exhausted", "25006"),
         ("file", "retries-exhausted", "58P01"),
         ("sort", "retries-exhausted", "53400"),

@@ -119,12 +119,13 @@ impl Failure {
 
     /// The kind of a server error, by its code and by whose word that is; none of anything else.
     pub fn class(&self) -> Option<SqlClass> {
-        match self {
-            Failure::Sql {
-                sqlstate, named, ..
-            } => Some(judge(sqlstate, &named.origin)),
-            _ => None,
+        if let Failure::Sql {
+            sqlstate, named, ..
+        } = self
+        {
+            return Some(judge(sqlstate, &named.origin));
         }
+        None
     }
 
     /// The same failure, of a statement that had been read.

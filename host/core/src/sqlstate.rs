@@ -52,7 +52,7 @@ const HAND_OUT_IDS: [&str; 2] = ["varsup.c", "multixact.c"];
 /// | infrastructure | of the server itself, but for files that a statement names | `Doubtful` |
 /// | contention | of the server, or of nobody named | `Transient` |
 /// | a stop, damage | of the server, a library or nobody named | `Permanent`, where RAISE said it |
-/// | an escape | of the server or nobody named, at the statement itself | `Permanent` |
+/// | an escape | of the server, or of nobody named | `Permanent` |
 /// | the rest | of anybody | |
 pub fn judge(sqlstate: &str, origin: &Origin) -> SqlClass {
     use SqlClass as Class;
@@ -71,7 +71,7 @@ pub fn judge(sqlstate: &str, origin: &Origin) -> SqlClass {
         (Class::Contention, Speaker::Raise | Speaker::Library) => Class::Transient,
         (Class::Stop | Class::Damage, Speaker::Raise) => Class::Permanent,
         (Class::Damage, Speaker::Library) => Class::Stop,
-        (Class::Escape, _) if !origin.is_of_the_statement() => Class::Permanent,
+        (Class::Escape, _) if !origin.is_believed() => Class::Permanent,
         (class, _) => class,
     }
 }

@@ -13,7 +13,8 @@ use super::pool::Held;
 
 /// Relations, and the constraints of their own schema that writing to them may fire: their own and those that point to them;
 /// those of partitions, of what a view shows, of rows that a foreign key's action changes. A trigger may write to anything
-/// beside its table. Constraints of other schemas stay immediate: a handler's role may not be allowed to name them.
+/// beside its table. Constraints of other schemas stay immediate: a handler's role may not be allowed to name them. So do those that share their name with one that is not deferred: a name means all of that name
+/// in a schema.
 const DEFERRED: &str = "
 WITH RECURSIVE named AS (
     SELECT c.oid, n.nspname, c.relname, c.relnamespace FROM pg_catalog.pg_class c
@@ -22,6 +23,8 @@ WITH RECURSIVE named AS (
 ), waiting AS (
     SELECT k.conname, k.connamespace, k.conrelid, k.confrelid FROM pg_catalog.pg_constraint k
     WHERE k.condeferred AND k.conparentid = 0 AND k.conrelid IN (SELECT oid FROM named)
+        AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint o
+            WHERE o.connamespace = k.connamespace AND o.conname = k.conname AND NOT o.condeferred)
 ), writes (upper, lower) AS (
     SELECT k.confrelid, k.conrelid FROM pg_catalog.pg_constraint k
         WHERE k.contype = 'f' AND (k.confdeltype IN ('c', 'n', 'd') OR k.confupdtype IN ('c', 'n', 'd'))

@@ -52,3 +52,27 @@ async fn a_tenants_bad_value_brakes_no_tenant() {
     assert_eq!(state(&scene, "b").await, "running");
     assert_eq!(host.terminate().await, 0);
 }
+
+/// A host that has seen no record of the module yet: the letter's own code tells whose fault it was.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replayed_bad_value_is_rejected_again_and_holds_nothing_up() {
+    let scene = Scene::new("replay-bad-value", 1, 1).await;
+    scene.env.db.exec("CREATE EXTENSION hstore").await;
+    let records = ["a=>", "a=>1"].iter().enumerate();
+    let records = records.map(|(n, value)| sql(n, &format!("SELECT '{value}'::hstore")));
+    scene.produce(records.collect()).await;
+    let config = scene.env.config().consumer(scene.consumer("sql").await);
+    let host = scene.env.host(config.clone()).start().await;
+    scene.wait_counts(done_and_rejected(1, 1)).await;
+    assert_eq!(host.terminate().await, 0);
+    let host = scene.env.host(config.clone()).start().await;
+    let said = scene.env.cli(&["dlt", "replay"], &config).await;
+    assert_eq!(said.code, 1, "{said:?}");
+    let letters = scene.letters().await;
+    assert_eq!(letters.len(), 1);
+    assert_eq!(
+        (letters[0].code.as_str(), letters[0].status.as_str()),
+        ("sql-XX000", "open")
+    );
+    assert_eq!(host.terminate().await, 0);
+}

@@ -53,9 +53,9 @@ impl Origin {
         }
     }
 
-    /// Whether the statement itself met it, and no function that it called.
-    pub fn is_of_the_statement(&self) -> bool {
-        !self.inside && matches!(self.speaker(), Speaker::Server | Speaker::Untold)
+    /// Whether a code that says something about the transaction is believed: nobody chose it, as far as anybody knows.
+    pub fn is_believed(&self) -> bool {
+        matches!(self.speaker(), Speaker::Server | Speaker::Untold)
     }
 
     pub(super) fn is_one_of(&self, files: &[&str]) -> bool {

@@ -65,6 +65,8 @@ pub(super) struct Ledger {
     suspicious: bool,
     /// Guests' statements that worked, each once: the first few of them.
     worked: Vec<Worked>,
+    /// The first record whose refusal may have been the seal's.
+    reached: Option<i64>,
     /// Records entered, and the last of them.
     entered: u32,
     last_entered: Option<i64>,
@@ -178,8 +180,8 @@ impl Ledger {
         }
     }
 
-    /// Notes that the server refused a record's statement. Codes about the transaction count where the statement itself met
-    /// them; a function says what it likes, and the probe finds out.
+    /// Notes that the server refused a record's statement. What a function says of the transaction is not believed: the
+    /// probe finds out.
     pub(super) fn refused(&mut self, offset: Option<i64>, failure: Failure) {
         let Failure::Sql {
             sqlstate, named, ..
@@ -187,21 +189,24 @@ impl Ledger {
         else {
             return self.lost(failure);
         };
-        if !named.origin.is_of_the_statement() {
-            self.suspicious = true;
-            return self.note(Broken { offset, failure });
-        }
+        let (believed, inside) = (named.origin.is_believed(), named.origin.inside);
         match sqlstate.as_str() {
-            "25P02" => self.suspicious = true,
-            "2D000" | "25001" => {
+            "25P02" if believed => self.suspicious = true,
+            "2D000" | "25001" if believed => {
                 // The statement itself reached for the transaction.
                 let failure = Failure::Escape {
                     message: failure.to_string(),
                 };
                 self.note(Broken { offset, failure });
             }
-            "25006" | "25P01" => self.escaped(&failure.to_string()),
-            _ => {
+            // A function can forbid itself to write.
+            "25006" if believed && !inside => self.escaped(&failure.to_string()),
+            "25P01" if believed => self.escaped(&failure.to_string()),
+            code => {
+                // The seal's code: if the transaction is gone, it was this record's statement.
+                if code == "2D000" && self.reached.is_none() {
+                    self.reached = offset;
+                }
                 self.suspicious = true;
                 self.note(Broken { offset, failure });
             }
@@ -210,7 +215,7 @@ impl Ledger {
 
     /// Notes that the transaction is not ours any more. Which record ended it is known only if there was one.
     pub(super) fn escaped(&mut self, how: &str) {
-        let offset = self.only_offset();
+        let offset = self.reached.or_else(|| self.only_offset());
         let message = format!("the transaction is not the one that was begun: {how}");
         self.note(Broken {
             offset,
