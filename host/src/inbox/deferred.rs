@@ -3,9 +3,8 @@
 //! The host makes all constraints immediate when a batch begins, so that a record succeeds or fails as it would alone. These are
 //! deferred again for each record that writes to a relation which may fire them, and checked behind its last statement.
 
-use std::collections::HashMap;
-
 use tidegate_core::failure::Failure;
+use tidegate_wall::Deferred;
 use tokio_postgres::Row;
 
 use super::pinned::quoted;
@@ -43,9 +42,6 @@ WITH RECURSIVE named AS (
 SELECT DISTINCT n.nspname::text, n.relname::text, w.conname::text
   FROM reaches r JOIN named n ON n.oid = r.first
   JOIN waiting w ON r.relation IN (w.conrelid, w.confrelid) AND w.connamespace = n.relnamespace";
-
-/// By schema and name of each relation, the constraints named in full.
-pub(super) type Deferred = HashMap<(Box<str>, Box<str>), Vec<Box<str>>>;
 
 /// Reads them. Errors: the server does not answer.
 pub(super) async fn read(held: &mut Held) -> Result<Deferred, Failure> {

@@ -12,6 +12,9 @@ pub struct Traits {
     pub volatile_of_row: bool,
 }
 
+/// By schema and name of a relation, constraints named in full, as SQL reads them.
+pub type Deferred = HashMap<(Box<str>, Box<str>), Vec<Box<str>>>;
+
 /// What one server knows, by names without schemas.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Catalogue {
@@ -21,9 +24,8 @@ pub struct Catalogue {
     pub volatile_operators: HashSet<Box<str>>,
     /// Types of which one is read, printed or cast to by a volatile function.
     pub volatile_types: HashSet<Box<str>>,
-    /// Constraints that wait for the end, by schema and name of each relation that may fire them when it is written to; each
-    /// named in full, as SQL reads it.
-    pub deferred: HashMap<(Box<str>, Box<str>), Vec<Box<str>>>,
+    /// Constraints that wait for the end, by each relation that may fire them when it is written to.
+    pub deferred: Deferred,
     /// The schemas in which relations without a schema are looked for.
     pub search_path: Vec<Box<str>>,
 }

@@ -17,7 +17,7 @@ mod text;
 mod tree;
 mod walk;
 
-pub use catalogue::{Catalogue, Traits};
+pub use catalogue::{Catalogue, Deferred, Traits};
 pub use judge::{Admitted, Judge, NotRead, Verdict};
 pub use lists::{
     ALLOWED_VOLATILE, DENIED, DENIED_ENDINGS, DENIED_PREFIXES, Listed, NEVER, PREFIX_EXCEPTIONS,
