@@ -10,6 +10,7 @@ pub mod baseline;
 mod catalogue;
 mod connection;
 mod control;
+mod deferred;
 mod endurance;
 mod error;
 #[doc(hidden)]
@@ -44,6 +45,7 @@ use std::sync::Arc;
 
 use postgres_types::ToSql;
 use tidegate_core::failure::Failure;
+use tidegate_core::witness::Schema;
 use tokio_postgres::Row;
 
 use crate::config::PostgresConfig;
@@ -67,8 +69,8 @@ pub use tenants::{TenantRow, TenantState};
 pub use tidegate_wall::{Judge, Rules, Wall};
 pub use token::{Standing, Token};
 pub use transaction::{
-    BatchHead, Begun, Finish, Guest, ModulesOf, ReplayBegun, ReplayEnd, ReplayHead, ReplayResult,
-    ResultLimits, Transaction,
+    BatchHead, Begun, Finish, Guest, Memory, ModulesOf, ReplayBegun, ReplayEnd, ReplayHead,
+    ReplayResult, ResultLimits, Transaction,
 };
 pub use unfit::Unfit;
 
@@ -96,7 +98,7 @@ impl Inbox {
         let service = Pool::new(Arc::clone(&settings), SERVICE_CONNECTIONS)?;
         Ok(Self {
             batches: Pool::new(Arc::clone(&settings), config.max_connections)?,
-            gate: Gate::new(wall, service.clone()),
+            gate: Gate::new(wall, service.clone(), settings.search_path.clone()),
             service,
             settings,
         })
@@ -105,6 +107,11 @@ impl Inbox {
     /// Who judges statements by these rules; shared by all who ask for the same.
     pub fn judge(&self, rules: &Rules) -> Arc<Judge> {
         self.gate.judge(rules)
+    }
+
+    /// Looks at what the schema is now. Errors: no service connection, or the server does not answer.
+    pub async fn schema(&self) -> Result<Schema, Failure> {
+        self.gate.look_at_schema().await
     }
 
     /// Runs one statement in a transaction of its own that may write.

@@ -3,7 +3,7 @@
 //! A [`supervisor`] per consumer answers the group's events with one task per partition it is given ([`tasks`]);
 //! its [`owner`] walks it through the core's states. It takes its [`position`] ([`assignment`]; of a new consumer that begins at its topics' ends, before anything else: [`registration`]), then turns
 //! records into batches ([`partition`], [`pending`]), tries each in one transaction ([`attempt`], `claims`,
-//! [`guests`], `finish`; no more of them at the same time than get on together, [`lanes`]), asks the core for a verdict when one fails ([`react`]), and has Kafka's offset follow
+//! [`guests`], `finish`; no more of them at the same time than get on together, [`lanes`]), asks the core for a verdict when one fails ([`react`], `witness`), and has Kafka's offset follow
 //! ([`offsets`]). [`relay`] publishes dead letters, [`replay`] handles them again on request, [`prune`] removes expired
 //! claims and letters that are over; [`lag`] and [`survey`] ask for what only Kafka and the database know of the metrics;
 //! [`readiness`] tells what keeps partitions from going on, [`stops`] writes down which of them are stopped.
@@ -42,3 +42,4 @@ pub mod survey;
 pub mod tasks;
 pub mod tenant;
 pub mod tenants;
+mod witness;

@@ -40,7 +40,7 @@ pub use http::{Answer, Scrape, ask, try_ask};
 pub use journal::difference;
 pub use kafka::{At, Got, Kafka, OpenTx, Producer, Rec};
 pub use ledger::{Ledger, Payment, expected, payments};
-pub use postgres::ServerSpec;
+pub use postgres::{ServerSpec, postgres_binary};
 pub use proxy::{Hold, Pattern, Proxy, Way};
 pub use secure::{KAFKA_PASSWORD, Secure, secure_env, secure_postgres};
 pub use server::{OwnBroker, Server};

@@ -178,6 +178,14 @@ fn init(bin: &Path, dir: &Path, owner: Option<&User>) -> Result<(), String> {
     ))
 }
 
+/// The server's binary, as the tests run it. Panics if there is none.
+pub fn postgres_binary() -> PathBuf {
+    match binaries() {
+        Ok(bin) => bin.join("postgres"),
+        Err(e) => panic!("{e}"),
+    }
+}
+
 /// Debian keeps the server's binaries off the PATH, one directory a version: the newest is taken.
 fn binaries() -> Result<PathBuf, String> {
     let version = |dir: &PathBuf| dir.file_name()?.to_str()?.parse::<u32>().ok();

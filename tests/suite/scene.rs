@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use tidegate_tests::{At, Consumer, Host, Ledger, Rec, TestEnv, secs, test_env, wait_eq};
+use tidegate_tests::{
+    At, Consumer, Host, Ledger, Rec, Server, TestEnv, secs, test_env_on, wait_eq,
+};
 
 /// How long a scene waits for anything; far beyond what a busy machine needs.
 pub(crate) const PATIENCE: Duration = secs(60);
@@ -43,7 +45,17 @@ pub(crate) struct Letter {
 impl Scene {
     /// A topic of so many partitions, its dead letter topic, and accounts from 1 with their journal.
     pub(crate) async fn new(name: &str, partitions: i32, accounts: i64) -> Self {
-        let env = test_env(name).await;
+        Self::on(name, partitions, accounts, None).await
+    }
+
+    /// The same, with its database on this server.
+    pub(crate) async fn on(
+        name: &str,
+        partitions: i32,
+        accounts: i64,
+        server: Option<&Server>,
+    ) -> Self {
+        let env = test_env_on(name, server, None).await;
         let topic = env.topic("t", partitions).await;
         env.kafka
             .create_topic(&format!("{topic}.dlt"), 1, &[])
@@ -67,6 +79,12 @@ impl Scene {
     /// Starts a host that runs this consumer alone.
     pub(crate) async fn run(&self, consumer: Consumer) -> Host {
         let config = self.env.config().consumer(consumer);
+        self.env.host(config).start().await
+    }
+
+    /// The same, with its metrics to be asked for.
+    pub(crate) async fn run_watched(&self, consumer: Consumer) -> Host {
+        let config = self.env.config().watched().consumer(consumer);
         self.env.host(config).start().await
     }
 

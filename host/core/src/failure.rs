@@ -3,7 +3,8 @@
 mod refusal;
 
 use crate::limits::Limit;
-use crate::sqlstate::{SqlClass, classify};
+use crate::sqlstate::{SqlClass, judge};
+use crate::witness::{Refusal, Statement};
 
 pub(crate) use refusal::condition;
 pub use refusal::{Named, ServerWords};
@@ -116,6 +117,17 @@ impl Failure {
         matches!(self, Failure::Sql { sqlstate, named, .. } if refusal::is_of_a_value(sqlstate, named))
     }
 
+    /// The kind of a server error, by its code and by whose word that is; none of anything else.
+    pub fn class(&self) -> Option<SqlClass> {
+        if let Failure::Sql {
+            sqlstate, named, ..
+        } = self
+        {
+            return Some(judge(sqlstate, &named.origin));
+        }
+        None
+    }
+
     /// The same failure, of a statement that had been read.
     #[must_use]
     pub fn while_running(mut self) -> Self {
@@ -124,13 +136,44 @@ impl Failure {
         }
         self
     }
+
+    /// The same failure, of this statement of a handler's.
+    #[must_use]
+    pub fn of(mut self, statement: Option<Statement>) -> Self {
+        if let Failure::Sql { named, .. } = &mut self {
+            named.statement = statement;
+        }
+        self
+    }
+
+    /// The same failure, of a value: other records send the same statement, and it works.
+    #[must_use]
+    pub fn of_a_value(mut self) -> Self {
+        if let Failure::Sql { named, .. } = &mut self {
+            named.of_a_value = true;
+        }
+        self
+    }
 }
 
 impl Broken {
-    /// Whether the server spoke of itself, on a connection that lives: a trigger can raise any code, so it is believed only
-    /// where a fresh connection fails too.
+    /// Whether somebody spoke of the server who may not know, on a connection that lives: it is believed only where a fresh
+    /// connection fails too.
     pub fn is_doubtful(&self) -> bool {
-        matches!(&self.failure, Failure::Sql { sqlstate, .. } if classify(sqlstate) == SqlClass::Infrastructure)
+        self.failure.class() == Some(SqlClass::Doubtful)
+    }
+
+    /// The statement that stops its record, where that may be the record's own fault: then it works for others.
+    pub fn in_question(&self) -> Option<Refusal> {
+        let Failure::Sql { named, .. } = &self.failure else {
+            return None;
+        };
+        let stops = self.failure.class() == Some(SqlClass::Stop) && !self.failure.is_of_a_value();
+        let statement = named.statement.filter(|_| stops && self.offset.is_some())?;
+        Some(Refusal {
+            statement,
+            running: named.running,
+        })
     }
 }
 

@@ -42,3 +42,4 @@ mod testing;
 pub mod text;
 pub mod ttl;
 pub mod verdict;
+pub mod witness;

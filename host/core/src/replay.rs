@@ -7,6 +7,7 @@ use crate::crash;
 use crate::failure::{Broken, Failure};
 use crate::letter::{Cause, CauseKind};
 use crate::verdict::{Facts, Verdict, exhausted, verdict};
+use crate::witness::Others;
 
 /// The longest that a letter's transient failures are waited for: others are behind it.
 const MOST_WAITED: Duration = Duration::from_secs(60);
@@ -28,6 +29,15 @@ pub struct Tries {
     turns: u32,
 }
 
+/// What was found out about a try that broke.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Around {
+    /// Another, fresh connection works.
+    pub healthy: bool,
+    /// What other records say of the statement that was refused.
+    pub others: Others,
+}
+
 /// What is done after a try that broke.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
@@ -42,11 +52,11 @@ pub enum Next {
 }
 
 impl Tries {
-    /// Decides on a try that broke. `healthy`: another, fresh connection works. `random`: from 0 to 1.
+    /// Decides on a try that broke. `random`: from 0 to 1.
     pub fn broke(
         &mut self,
         broken: &Broken,
-        healthy: bool,
+        around: Around,
         policy: &RetryPolicy,
         random: f64,
     ) -> Next {
@@ -55,8 +65,9 @@ impl Tries {
         let facts = Facts {
             attempts: self.attempts.saturating_add(u32::from(own)),
             fresh_connection: was_fresh,
-            confirmed_healthy: healthy,
+            confirmed_healthy: around.healthy,
             of_nobody: !own,
+            others: around.others,
         };
         match verdict(&broken.failure, facts) {
             Verdict::Infrastructure => self.nobodys(policy, random),
@@ -160,7 +171,7 @@ mod tests {
         let (mut tries, policy) = (Tries::default(), RetryPolicy::default());
         let mut waited = Duration::ZERO;
         let cause = loop {
-            match tries.broke(&retry(), false, &policy, 1.0) {
+            match tries.broke(&retry(), Around::default(), &policy, 1.0) {
                 Next::Again(wait) => waited += wait,
                 Next::Reject(cause) => break cause,
                 other @ (Next::Stop(..) | Next::Escape(_)) => panic!("{other:?}"),
@@ -185,7 +196,7 @@ mod tests {
         };
         for broken in [lost, sql(None, "57014"), sql(Some(7), "40001")] {
             for _ in 0..100 {
-                let next = tries.broke(&broken, false, &policy, 1.0);
+                let next = tries.broke(&broken, Around::default(), &policy, 1.0);
                 assert!(
                     matches!(next, Next::Again(wait) if wait <= INFRASTRUCTURE_MAX),
                     "{next:?}"
@@ -200,17 +211,17 @@ mod tests {
         let (mut tries, policy) = (Tries::default(), RetryPolicy::default());
         let broken = sql(Some(7), "42P01");
         assert_eq!(
-            tries.broke(&broken, false, &policy, 0.0),
+            tries.broke(&broken, Around::default(), &policy, 0.0),
             Next::Again(Duration::ZERO)
         );
         assert!(tries.fresh);
         assert!(
-            matches!(tries.broke(&broken, false, &policy, 0.0), Next::Stop(wait, _) if wait == policy.max)
+            matches!(tries.broke(&broken, Around::default(), &policy, 0.0), Next::Stop(wait, _) if wait == policy.max)
         );
         assert!(tries.fresh, "each later try is on a fresh connection too");
         let nobodys = sql(None, "22012");
         assert!(matches!(
-            tries.broke(&nobodys, false, &policy, 0.0),
+            tries.broke(&nobodys, Around::default(), &policy, 0.0),
             Next::Stop(..)
         ));
     }
@@ -220,13 +231,13 @@ mod tests {
         let (mut tries, policy) = (Tries::default(), RetryPolicy::default());
         let trap = own(Failure::Limit(Limit::Cpu));
         assert_eq!(
-            tries.broke(&trap, false, &policy, 0.0),
+            tries.broke(&trap, Around::default(), &policy, 0.0),
             Next::Again(Duration::ZERO)
         );
         assert!(
-            matches!(tries.broke(&trap, false, &policy, 0.0), Next::Reject(cause) if cause.attempts == 2)
+            matches!(tries.broke(&trap, Around::default(), &policy, 0.0), Next::Reject(cause) if cause.attempts == 2)
         );
-        let next = Tries::default().broke(&sql(Some(7), "23505"), false, &policy, 0.0);
+        let next = Tries::default().broke(&sql(Some(7), "23505"), Around::default(), &policy, 0.0);
         assert!(matches!(next, Next::Reject(cause) if cause.code == "sql-23505"));
         let escape = Failure::Escape {
             message: "m".into(),
@@ -236,7 +247,7 @@ mod tests {
             failure: escape,
         };
         assert!(matches!(
-            Tries::default().broke(&escape, false, &policy, 0.0),
+            Tries::default().broke(&escape, Around::default(), &policy, 0.0),
             Next::Escape(_)
         ));
     }
@@ -246,7 +257,7 @@ mod tests {
         fn every_handler_that_asks_for_retries_comes_to_an_end(after in proptest::option::of(0_u32..200_000), random: f64) {
             let (mut tries, policy) = (Tries::default(), RetryPolicy::default());
             let broken = own(Failure::Retry { message: "m".into(), after_ms: after });
-            let end = (0..60_002).any(|_| matches!(tries.broke(&broken, false, &policy, random), Next::Reject(_)));
+            let end = (0..60_002).any(|_| matches!(tries.broke(&broken, Around::default(), &policy, random), Next::Reject(_)));
             prop_assert!(end);
         }
     }

@@ -9,7 +9,8 @@ pub use self::causes::{MAX_CODE_CHARS, MAX_MESSAGE_BYTES, cause, exhausted};
 use crate::failure::Failure;
 use crate::letter::Cause;
 use crate::limits::Limit;
-use crate::sqlstate::{SqlClass, classify};
+use crate::sqlstate::{SqlClass, judge};
+use crate::witness::Others;
 
 /// What is known around a failure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub struct Facts {
     pub confirmed_healthy: bool,
     /// No record is to blame: the failure is the host's own statement's, or the connection's.
     pub of_nobody: bool,
+    /// What other records say of the statement that was refused.
+    pub others: Others,
 }
 
 /// What the host does about a failure, after it has rolled back.
@@ -92,7 +95,9 @@ pub fn verdict(failure: &Failure, facts: Facts) -> Verdict {
 fn of_record(failure: &Failure, facts: Facts) -> Verdict {
     match failure {
         Failure::Unreachable { .. } | Failure::CommitUnknown { .. } => Verdict::Infrastructure,
-        Failure::Sql { sqlstate, .. } => sql(classify(sqlstate), failure, facts),
+        Failure::Sql {
+            sqlstate, named, ..
+        } => sql(judge(sqlstate, &named.origin), failure, facts),
         Failure::UnexpectedRowCount { .. }
         | Failure::BadParameter { .. }
         | Failure::StatementRefused { .. }
@@ -114,14 +119,19 @@ fn of_record(failure: &Failure, facts: Facts) -> Verdict {
 
 fn sql(class: SqlClass, failure: &Failure, facts: Facts) -> Verdict {
     match class {
-        // A trigger can raise any code: only a fresh connection's failing too proves the server ill.
-        SqlClass::Infrastructure if facts.confirmed_healthy => Verdict::Transient { after: None },
-        SqlClass::Infrastructure => Verdict::Infrastructure,
+        // Anybody can say so: only a fresh connection's failing too proves the server ill.
+        SqlClass::Doubtful if facts.confirmed_healthy => Verdict::Transient { after: None },
+        SqlClass::Doubtful | SqlClass::Infrastructure => Verdict::Infrastructure,
         SqlClass::Contention => Verdict::Contention,
         SqlClass::Transient => Verdict::Transient { after: None },
-        SqlClass::Stop if !facts.fresh_connection => Verdict::Reconnect,
+        SqlClass::Stop | SqlClass::Damage if !facts.fresh_connection => Verdict::Reconnect,
         SqlClass::Stop if failure.is_of_a_value() => Verdict::Permanent(cause(failure, facts)),
-        SqlClass::Stop => Verdict::Stop(message(failure)),
+        SqlClass::Stop => match facts.others {
+            Others::Work => Verdict::Permanent(cause(&failure.clone().of_a_value(), facts)),
+            Others::OneWorks => Verdict::Reconnect,
+            Others::Unknown => Verdict::Stop(message(failure)),
+        },
+        SqlClass::Damage => Verdict::Stop(message(failure)),
         SqlClass::Escape => Verdict::Escape(cause(failure, facts)),
         SqlClass::Permanent => Verdict::Permanent(cause(failure, facts)),
     }

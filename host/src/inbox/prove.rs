@@ -4,7 +4,7 @@
 //! rolled back. Where a row stands in for a consumer's, its name is no consumer's, so nobody waits for it.
 
 use tidegate_core::failure::Failure;
-use tidegate_core::sqlstate::{SqlClass, classify};
+use tidegate_core::sqlstate::SqlClass;
 use tokio_postgres::SimpleQueryMessage;
 use uuid::Uuid;
 
@@ -144,13 +144,13 @@ async fn sees(connection: &Connection, id: &str, number: i64) -> Result<(), NotP
 
 /// What says nothing about the tables, but that the server cannot be asked now, is waited for as that.
 fn passing(failure: Failure) -> Failure {
-    match &failure {
-        Failure::Sql { sqlstate, .. } => match classify(sqlstate) {
-            SqlClass::Infrastructure | SqlClass::Contention | SqlClass::Transient => {
-                unreachable(failure.to_string())
-            }
-            _ => failure,
-        },
+    match failure.class() {
+        Some(
+            SqlClass::Infrastructure
+            | SqlClass::Doubtful
+            | SqlClass::Contention
+            | SqlClass::Transient,
+        ) => unreachable(failure.to_string()),
         _ => failure,
     }
 }

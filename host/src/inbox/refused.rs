@@ -1,6 +1,7 @@
 //! The server's refusal, in the protocol's fields.
 
 use tidegate_core::failure::{Failure, Named, ServerWords};
+use tidegate_core::sqlstate::Origin;
 use tidegate_core::text::bounded;
 use tokio_postgres::error::{DbError, Severity};
 
@@ -26,6 +27,7 @@ impl Refused {
     /// server's language.
     pub(crate) fn parse(mut fields: &[u8]) -> Self {
         let (mut refused, mut severity) = (Self::default(), None);
+        let (mut file, mut routine, mut inside) = (None, None, false);
         while let Some((&kind, rest)) = fields.split_first().filter(|(kind, _)| **kind != 0) {
             let end = rest.iter().position(|byte| *byte == 0);
             let end = end.unwrap_or(rest.len());
@@ -39,12 +41,15 @@ impl Refused {
                 b't' => refused.named.table = Some(text.into_owned()),
                 b'c' => refused.named.column = Some(text.into_owned()),
                 b'd' => refused.named.data_type = Some(text.into_owned()),
-                b'W' => refused.named.inside = true,
+                b'W' => inside = true,
+                b'F' => file = Some(text),
+                b'R' => routine = Some(text),
                 b'n' => refused.constraint = Some(text.into_owned()),
                 _ => {}
             }
             fields = rest.get(end + 1..).unwrap_or_default();
         }
+        refused.named.origin = Origin::new(file.as_deref(), routine.as_deref(), inside);
         refused.fatal = matches!(severity.as_deref(), Some("FATAL" | "PANIC"));
         refused
     }
@@ -66,8 +71,8 @@ impl From<&DbError> for Refused {
                 table: error.table().map(str::to_owned),
                 column: error.column().map(str::to_owned),
                 data_type: error.datatype().map(str::to_owned),
-                inside: error.where_().is_some(),
-                running: false,
+                origin: Origin::new(error.file(), error.routine(), error.where_().is_some()),
+                ..Named::default()
             },
         }
     }
@@ -102,7 +107,7 @@ mod tests {
 
     #[test]
     fn the_severity_in_english_counts_and_detail_is_left_out() {
-        let fields = b"SFEHLER\0VERROR\0C23505\0Mdoppelt\0DKey (id)=(4711) exists\0spublic\0tt\0cid\0dint4\0Win f()\0nt_pkey\0\0";
+        let fields = b"SFEHLER\0VERROR\0C23505\0Mdoppelt\0DKey (id)=(4711) exists\0spublic\0tt\0cid\0dint4\0Win f()\0Fpl_exec.c\0L9\0Rexec_stmt_raise\0nt_pkey\0\0";
         let refused = Refused::parse(fields);
         let expected = Refused {
             fatal: false,
@@ -114,8 +119,8 @@ mod tests {
                 table: Some("t".into()),
                 column: Some("id".into()),
                 data_type: Some("int4".into()),
-                inside: true,
-                running: false,
+                origin: Origin::new(Some("pl_exec.c"), Some("exec_stmt_raise"), true),
+                ..Named::default()
             },
         };
         assert_eq!(refused, expected);

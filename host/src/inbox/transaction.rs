@@ -8,11 +8,13 @@
 
 mod begin;
 mod claim;
+mod deferred;
 mod fence;
 mod finish;
 mod guest;
 mod ledger;
 mod letters;
+mod memory;
 mod proof;
 mod refusal;
 mod replay;
@@ -31,6 +33,7 @@ use tidegate_core::letter::Letter;
 use tidegate_core::limits::{GuestLimits, Limit};
 use tidegate_core::outcome::Outcome;
 use tidegate_core::progress::{Counts, LastRecord, ProgressKey};
+use tidegate_core::witness::{Refusal, Schema, Statement};
 use tidegate_wall::Judge;
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -39,11 +42,12 @@ use super::error::{failure_of, overdue, unreachable};
 use super::gate::Gate;
 use super::pool::Held;
 use fence::Fence;
-use ledger::{Ledger, is_unusable};
+use ledger::{Ledger, Worked, is_unusable};
 use rows::Returned;
 use stay::Stay;
 
 pub use claim::ModulesOf;
+pub use memory::Memory;
 pub use replay::{ReplayBegun, ReplayEnd, ReplayHead, ReplayResult};
 
 /// What a batch begins with.
@@ -138,6 +142,8 @@ pub struct Guest {
     pub limits: ResultLimits,
     /// Who judges them; none for the default rules.
     pub judge: Option<Arc<Judge>>,
+    /// Where it is remembered which of them have worked.
+    pub memory: Arc<Memory>,
 }
 
 /// An open batch, or a letter's open replay.
@@ -151,8 +157,14 @@ pub struct Transaction {
     ledger: Ledger,
     /// Whose statements run now.
     guest: Arc<Guest>,
+    /// All whose statements have run, in their order.
+    guests: Vec<Arc<Guest>>,
+    /// What the schema was before the first statement of a guest's ran.
+    schema: Option<Schema>,
     /// Whom the server takes for running: the host, or a guest.
     stay: Stay,
+    /// The constraints that wait for the end of the current record, in lists.
+    deferred: Vec<Arc<str>>,
     /// How long a statement waits for a lock.
     lock_wait: Duration,
     /// The record whose guest runs now.
@@ -179,7 +191,10 @@ impl Transaction {
             gate,
             ledger: Ledger::default(),
             guest: Arc::default(),
+            guests: Vec::new(),
+            schema: None,
             stay: Stay::default(),
+            deferred: Vec::new(),
             lock_wait,
             current: None,
             calls: 0,
@@ -190,11 +205,52 @@ impl Transaction {
 
     /// Says whose statements run from now on. Their role is taken before the first of them, if there is any.
     pub fn run_by(&mut self, guest: Arc<Guest>) {
+        self.guests.push(Arc::clone(&guest));
         self.guest = guest;
+    }
+
+    /// Whether a statement has worked here that proves this refusal to be its record's own fault.
+    fn refutes(&self, refusal: Refusal) -> bool {
+        let mut worked = self.ledger.have_worked().iter();
+        worked.any(|worked| refusal.is_refuted_by(worked.statement))
+    }
+
+    /// Rolls back a try, and answers whether a statement has worked in it that proves the refusal to be its record's own
+    /// fault. It counts only where the transaction is still the one that was begun.
+    pub async fn bear_witness(mut self: Box<Self>, refusal: Refusal) -> bool {
+        let left = self.end_stay();
+        let broken = self.drain().await;
+        let kept = left.is_ok() && !broken.as_ref().is_some_and(is_unusable);
+        let refutes = kept && self.refutes(refusal);
+        self.rollback().await;
+        refutes
+    }
+
+    /// What worked is remembered, once it is committed.
+    fn remember(&self) {
+        let Some(schema) = self.schema else {
+            return;
+        };
+        for worked in self.ledger.have_worked() {
+            if let Some(guest) = self.guests.get(worked.turn) {
+                guest.memory.worked(worked.statement, schema);
+            }
+        }
+    }
+
+    /// A statement of the guest that runs now.
+    fn of_guest(&self, statement: Statement) -> Worked {
+        Worked {
+            turn: self.guests.len().saturating_sub(1),
+            statement,
+        }
     }
 
     /// Names the record whose guest runs from now on.
     pub fn enter(&mut self, offset: i64) {
+        if let Err(why) = self.end_record() {
+            self.lost(unreachable(why));
+        }
         self.current = Some(offset);
         self.calls = 0;
         self.returned = Returned::default();
@@ -225,6 +281,9 @@ impl Transaction {
 
     /// Rolls back. Cancels what an abandoned call left running; a connection in doubt is cut.
     pub async fn rollback(self: Box<Self>) {
+        if self.ledger.failure().is_some_and(is_of_a_constraint) {
+            self.gate.doubt();
+        }
         let doubtful = self.in_call || self.ledger.failure().is_some_and(is_unusable);
         if self.in_call {
             timeout(CANCEL_WAIT, self.held.cancel()).await.ok();
@@ -287,6 +346,11 @@ impl Transaction {
             Err(failure) => self.ledger.lost(failure),
         }
     }
+}
+
+/// Whether a constraint refused a row, or the server a constraint's name.
+fn is_of_a_constraint(broken: &Broken) -> bool {
+    matches!(&broken.failure, Failure::Sql { sqlstate, .. } if sqlstate.starts_with("23") || sqlstate == "42704")
 }
 
 impl std::fmt::Debug for Transaction {

@@ -12,7 +12,7 @@ use tidegate_core::failure::Failure;
 use tidegate_core::progress::{LastRecord, Progress};
 use tidegate_core::record::TopicPartition;
 use tidegate_core::resume::{Decision, Facts, LogCheck, Resume, decide};
-use tidegate_core::sqlstate::{SqlClass, classify};
+use tidegate_core::sqlstate::SqlClass;
 use uuid::Uuid;
 
 use crate::faults::{self, Point};
@@ -45,10 +45,8 @@ impl<E: std::error::Error> From<E> for Unready {
 
 /// What the server refuses for its schema, the rights or its login waits for an operator.
 pub(super) fn refused(failure: Failure) -> NotPlaced {
-    match &failure {
-        Failure::Sql { sqlstate, .. } if classify(sqlstate) == SqlClass::Stop => {
-            NotPlaced::Stopped(failure.to_string())
-        }
+    match failure.class() {
+        Some(SqlClass::Stop | SqlClass::Damage) => NotPlaced::Stopped(failure.to_string()),
         _ => NotPlaced::NotNow(failure.to_string()),
     }
 }

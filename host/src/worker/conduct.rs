@@ -1,14 +1,20 @@
 //! What a module has done on this host lately: what its records came to, and whether it tried to leave its transaction.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tidegate_core::brake::{Brake, BrakePolicy, Ended, Trip};
 
+use crate::inbox::Memory;
+
 /// A tenant's, or a consumer's.
 #[derive(Debug)]
-pub struct Conduct(Mutex<State>);
+pub struct Conduct {
+    /// Which of its statements have worked.
+    pub memory: Arc<Memory>,
+    state: Mutex<State>,
+}
 
 #[derive(Debug)]
 struct State {
@@ -22,11 +28,14 @@ struct State {
 impl Conduct {
     /// Nothing done yet; without a policy nothing is counted.
     pub fn new(policy: Option<BrakePolicy>) -> Self {
-        Self(Mutex::new(State {
-            brake: policy.map(Brake::new),
-            since: Instant::now(),
-            quarantined: HashSet::new(),
-        }))
+        Self {
+            memory: Arc::default(),
+            state: Mutex::new(State {
+                brake: policy.map(Brake::new),
+                since: Instant::now(),
+                quarantined: HashSet::new(),
+            }),
+        }
     }
 
     /// Whether committing records that ended so would trip the brake.
@@ -43,6 +52,7 @@ impl Conduct {
 
     /// It runs again: what held it back counts no more.
     pub fn released(&self) {
+        self.memory.clear();
         let mut state = self.state();
         state.since = Instant::now();
         state.quarantined.clear();
@@ -53,6 +63,7 @@ impl Conduct {
 
     /// Another module is active: what the last one's records came to counts no more.
     pub fn module_changed(&self) {
+        self.memory.clear();
         if let Some(brake) = &mut self.state().brake {
             brake.clear();
         }
@@ -74,6 +85,6 @@ impl Conduct {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -57,9 +57,11 @@ pub struct Partition {
     pub(super) was_fresh: bool,
     pub(super) repeats: Repeats,
     pub(super) caution: Caution,
+    /// The record for whose refused statement another one was found to work.
+    pub(super) vouched: Option<i64>,
     known: Known,
     /// Taken in while a batch ran, behind what is pending.
-    ahead: Vec<Pending>,
+    pub(super) ahead: Vec<Pending>,
     queue: PartitionQueue,
     offsets: Offsets,
     /// Where it stands, for the metrics.
@@ -105,6 +107,7 @@ impl Partition {
             was_fresh: false,
             repeats: Repeats::default(),
             caution,
+            vouched: None,
             known,
             ahead: Vec::new(),
             queue,

@@ -8,6 +8,7 @@ use tidegate_core::failure::{Broken, Failure};
 use tidegate_core::letter::Cause;
 use tidegate_core::progress::Failing;
 use tidegate_core::verdict::{Facts, Verdict, exhausted, verdict};
+use tidegate_core::witness::Others;
 
 use crate::engine::Module;
 use crate::worker::attempt::Tripped;
@@ -29,7 +30,7 @@ impl Partition {
     pub(super) async fn react(&mut self, broken: Broken, taken: usize, took: Duration) {
         let index = self.breaker(&broken, taken);
         let attempts = index.map_or(0, |i| self.pending[i].attempts.saturating_add(1));
-        let facts = self.facts(&broken, attempts).await;
+        let facts = self.facts(&broken, attempts, taken).await;
         let verdict = verdict(&broken.failure, facts);
         self.shared.meters.retried(verdict.name());
         self.say(&broken, &verdict);
@@ -66,14 +67,27 @@ impl Partition {
         }
     }
 
-    async fn facts(&mut self, broken: &Broken, attempts: u32) -> Facts {
-        // Only there does the answer count, and it costs a connection and a write.
+    async fn facts(&mut self, broken: &Broken, attempts: u32, taken: usize) -> Facts {
+        // What has to be asked for is asked for where the answer counts alone.
+        let others = match taken == 1 && self.was_fresh {
+            true => self.others(broken).await,
+            false => Others::Unknown,
+        };
         Facts {
             attempts,
             fresh_connection: self.was_fresh,
             of_nobody: broken.offset.is_none(),
             confirmed_healthy: broken.is_doubtful() && self.shared.inbox.ping().await.is_ok(),
+            others,
         }
+    }
+
+    /// What other records say of the statement that stops the one at the front.
+    async fn others(&mut self, broken: &Broken) -> Others {
+        let before = broken.offset.is_some() && self.vouched == broken.offset;
+        let others = self.witnesses().asked(broken, before).await;
+        self.vouched = broken.offset.filter(|_| others == Others::OneWorks);
+        others
     }
 
     async fn transient(
@@ -226,7 +240,7 @@ impl Partition {
     }
 
     /// The tenant of a record; a consumer without tenants is its own.
-    fn whose(&self, index: usize) -> Arc<Tenant> {
+    pub(super) fn whose(&self, index: usize) -> Arc<Tenant> {
         let roster = self.shared.roster();
         let name = self.pending[index].tenant.as_ref();
         match roster.zip(name).map(|(roster, name)| roster.fare(name)) {

@@ -90,6 +90,7 @@ impl Tenant {
             role: self.config.role.as_deref().map(Into::into),
             limits: (&self.config.limits).into(),
             judge: Some(Arc::clone(&self.judge)),
+            memory: Arc::clone(&self.conduct.memory),
         })
     }
 

@@ -1,5 +1,6 @@
 //! Verdicts on texts, remembered within bounds.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +11,8 @@ use crate::parse::{STACK, parse};
 use crate::refused::Refused;
 use crate::rules::Rules;
 use crate::text;
-use crate::walk::walk;
+use crate::tree::{Node, form};
+use crate::walk::{walk, written};
 
 /// The most verdicts that are remembered.
 const MOST_TEXTS: usize = 4096;
@@ -19,7 +21,32 @@ const MOST_TEXTS: usize = 4096;
 const MOST_BYTES: usize = 8 * 1024 * 1024;
 
 /// What a statement comes to.
-pub type Verdict = Result<(), Arc<Refused>>;
+pub type Verdict = Result<Admitted, Arc<Refused>>;
+
+/// What is known of an admitted statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Admitted {
+    /// A number of its text without constants: texts that differ in those alone have the same.
+    pub form: u64,
+    /// A number of its text.
+    pub text: u64,
+    /// The constraints that wait for the end of the record that sends it, as a list in SQL.
+    pub deferred: Option<Arc<str>>,
+}
+
+impl Admitted {
+    /// A text that nothing more is known of.
+    pub fn unread(sql: &str) -> Self {
+        let mut hasher = DefaultHasher::new();
+        sql.hash(&mut hasher);
+        let text = hasher.finish();
+        Self {
+            form: text,
+            text,
+            deferred: None,
+        }
+    }
+}
 
 /// No thread could be started to read a statement.
 #[derive(Debug, thiserror::Error)]
@@ -122,11 +149,17 @@ impl Judge {
         Ok(verdict)
     }
 
-    fn look(&self, sql: &str, catalogue: &Catalogue) -> Result<(), Refused> {
+    fn look(&self, sql: &str, catalogue: &Catalogue) -> Result<Admitted, Refused> {
         let tree = parse(sql)?;
         walk(&tree, &self.rules, catalogue).map_err(|found| Refused {
             unknown: found.unknown,
             ..Refused::at(sql, found.at, found.reason)
+        })?;
+        let unread = Admitted::unread(sql);
+        Ok(Admitted {
+            form: form(&tree),
+            deferred: deferred(&tree, catalogue),
+            ..unread
         })
     }
 
@@ -165,10 +198,18 @@ impl Seen {
 
 fn size(sql: &str, verdict: &Verdict) -> usize {
     sql.len()
-        + verdict
-            .as_ref()
-            .err()
-            .map_or(0, |refused| refused.reason.len())
+        + match verdict {
+            Ok(admitted) => admitted.deferred.as_deref().map_or(0, str::len),
+            Err(refused) => refused.reason.len(),
+        }
+}
+
+/// Most databases have no such constraint.
+fn deferred(tree: &Node, catalogue: &Catalogue) -> Option<Arc<str>> {
+    if catalogue.deferred.is_empty() {
+        return None;
+    }
+    catalogue.deferred_by(written(tree).into_iter())
 }
 
 #[cfg(test)]

@@ -17,8 +17,8 @@ mod text;
 mod tree;
 mod walk;
 
-pub use catalogue::{Catalogue, Traits};
-pub use judge::{Judge, NotRead, Verdict};
+pub use catalogue::{Catalogue, Deferred, Traits};
+pub use judge::{Admitted, Judge, NotRead, Verdict};
 pub use lists::{
     ALLOWED_VOLATILE, DENIED, DENIED_ENDINGS, DENIED_PREFIXES, Listed, NEVER, PREFIX_EXCEPTIONS,
 };

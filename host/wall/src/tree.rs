@@ -1,8 +1,10 @@
 //! A statement's tree in one uniform shape, so that walking it can leave nothing out.
 
 mod build;
+mod form;
 
 pub(crate) use build::tree_of;
+pub(crate) use form::form;
 
 /// What stands in a field. Defaults (nothing, no, zero, empty) are left out of the tree.
 #[derive(Debug)]

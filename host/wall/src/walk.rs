@@ -2,12 +2,15 @@
 
 mod functions;
 mod names;
+mod relations;
 
 use crate::catalogue::Catalogue;
 use crate::lists::{KINDS, NEW_SYNTAX};
 use crate::parse::too_deep;
 use crate::rules::Rules;
 use crate::tree::{Node, Value};
+
+pub(crate) use relations::written;
 
 /// What is wrong, and at which byte of the text.
 #[derive(Debug)]

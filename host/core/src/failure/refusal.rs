@@ -1,7 +1,8 @@
 //! What the server says when it refuses a statement: its names are for everybody, its own words are not.
 
-use crate::sqlstate;
+use crate::sqlstate::{self, Origin};
 use crate::text::{bounded, is_unprintable};
+use crate::witness::Statement;
 
 /// The server's own words. They may hold values of rows (`invalid input syntax for type integer: "…"`), so that they are
 /// for the guest that sent the statement and for the dead letter's row, and no log shows them.
@@ -38,10 +39,14 @@ pub struct Named {
     pub column: Option<String>,
     /// The data type.
     pub data_type: Option<String>,
-    /// The refusal came from inside a function, a trigger or the like: its words are what that says.
-    pub inside: bool,
+    /// Where the server raised it. From inside a function or trigger, its words are what that says.
+    pub origin: Origin,
     /// The statement had been read, and was refused as it ran.
     pub running: bool,
+    /// Which statement of a handler's it was.
+    pub statement: Option<Statement>,
+    /// It is known that a value was refused: the server's words may hold it.
+    pub of_a_value: bool,
 }
 
 /// Codes of statements that mean nothing, with which functions of the server refuse values too, such as the text of a
@@ -50,7 +55,8 @@ const OF_VALUES: [&str; 4] = ["3F000", "42601", "42704", "42P01"];
 
 /// Whether a value was refused: a statement that itself means nothing is refused when it is read.
 pub(super) fn is_of_a_value(sqlstate: &str, named: &Named) -> bool {
-    named.running && !named.inside && OF_VALUES.contains(&sqlstate)
+    let read = named.running && !named.origin.inside;
+    named.of_a_value || (read && OF_VALUES.contains(&sqlstate))
 }
 
 /// Codes with which the server itself, of a statement, speaks of names and types alone.
@@ -89,7 +95,10 @@ pub(super) fn line(
             line.push_str(&format!(", {what} `{name}`"));
         }
     }
-    let of_names = OF_NAMES.contains(&sqlstate) && !named.inside;
+    // A plan that no longer fits is refused before it runs; what runs may be a value that its function cannot take.
+    let of_names = OF_NAMES.contains(&sqlstate)
+        && !named.origin.inside
+        && !(named.running && sqlstate == "0A000");
     if of_names && !is_of_a_value(sqlstate, named) && !words.0.is_empty() {
         line.push_str(&format!(": {}", one_line(&words.0, WORDS_BYTES)));
     }

@@ -3,7 +3,7 @@
 use super::Facts;
 use crate::failure::{Failure, ServerWords};
 use crate::letter::{Cause, CauseKind, TRAP};
-use crate::sqlstate::{SqlClass, classify};
+use crate::sqlstate::SqlClass;
 use crate::tenant::NotRunning;
 use crate::text::bounded;
 
@@ -56,9 +56,7 @@ fn server_words(failure: &Failure) -> Option<ServerWords> {
 
 fn kind(failure: &Failure) -> CauseKind {
     match failure {
-        Failure::Sql { sqlstate, .. } if classify(sqlstate) == SqlClass::Escape => {
-            CauseKind::Escape
-        }
+        Failure::Sql { .. } if failure.class() == Some(SqlClass::Escape) => CauseKind::Escape,
         Failure::Unreachable { .. }
         | Failure::CommitUnknown { .. }
         | Failure::Sql { .. }
@@ -81,7 +79,7 @@ fn code(failure: &Failure) -> String {
         Failure::Unreachable { .. } => "unreachable".to_owned(),
         Failure::CommitUnknown { .. } => "commit-unknown".to_owned(),
         Failure::Sql { sqlstate, .. } => {
-            if classify(sqlstate) == SqlClass::Escape {
+            if failure.class() == Some(SqlClass::Escape) {
                 return "escape".to_owned();
             }
             format!("sql-{}", bounded(sqlstate, 5))

@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::failure::Named;
+use crate::failure::{Broken, Named};
+use crate::sqlstate::Origin;
+use crate::witness::{Others, Statement};
 
 fn sql(sqlstate: &str) -> Failure {
     Failure::Sql {
@@ -27,6 +29,7 @@ fn on(
             fresh_connection,
             confirmed_healthy,
             of_nobody: false,
+            others: Others::Unknown,
         },
     )
 }
@@ -83,6 +86,93 @@ fn contention_and_transient_codes() {
     for code in ["57014", "23503", "25P02"] {
         assert_eq!(first(&sql(code)), TRANSIENT, "{code}");
     }
+}
+
+/// The server's own word needs no proof, and no connection that works refutes it: a disk may be full for one table alone.
+#[test]
+fn what_the_server_says_of_itself_is_waited_for() {
+    let by = |code, file| {
+        let named = Named {
+            origin: Origin::new(Some(file), Some("r"), true),
+            ..Named::default()
+        };
+        let failure = Failure::Sql {
+            sqlstate: String::from(code),
+            message: "no".into(),
+            constraint: None,
+            named: Box::new(named),
+        };
+        on(&failure, 99, true, true)
+    };
+    for code in ["53100", "53200", "57P03", "08006", "58030"] {
+        assert_eq!(by(code, "md.c"), Verdict::Infrastructure, "{code}");
+        assert_eq!(by(code, "pl_exec.c"), Verdict::Infrastructure, "{code}");
+        assert_eq!(by(code, "plpy_elog.c"), TRANSIENT, "{code}");
+    }
+}
+
+fn refused(sqlstate: &str, file: &str, routine: &str) -> Failure {
+    Failure::Sql {
+        sqlstate: sqlstate.to_owned(),
+        message: "\"ada\" is none".into(),
+        constraint: None,
+        named: Box::new(Named {
+            origin: Origin::new(Some(file), Some(routine), true),
+            running: true,
+            statement: Some(Statement { form: 1, text: 1 }),
+            ..Named::default()
+        }),
+    }
+}
+
+/// What others do not meet is the record's own; what RAISE says is at once.
+#[test]
+fn a_stop_that_others_do_not_meet_is_their_records_own() {
+    let facts = |others| Facts {
+        attempts: 1,
+        fresh_connection: true,
+        others,
+        ..Facts::default()
+    };
+    for sqlstate in ["0A000", "42501", "42883", "42P01", "XX000"] {
+        let failure = refused(sqlstate, "numeric.c", "numeric_int8");
+        assert!(matches!(
+            verdict(&failure, facts(Others::Unknown)),
+            Verdict::Stop(_)
+        ));
+        // What was wrong may have been mended before the other one was tried.
+        assert_eq!(
+            verdict(&failure, facts(Others::OneWorks)),
+            Verdict::Reconnect
+        );
+        let Verdict::Permanent(cause) = verdict(&failure, facts(Others::Work)) else {
+            panic!("{sqlstate}");
+        };
+        assert_eq!(cause.code, format!("sql-{sqlstate}"));
+        assert!(!cause.message.contains("ada"), "{}", cause.message);
+        let raised = refused(sqlstate, "pl_exec.c", "exec_stmt_raise");
+        assert_eq!(code_of(first(&raised)), format!("sql-{sqlstate}"));
+    }
+    let damaged = refused("XX001", "bufmgr.c", "ReadBuffer_common");
+    assert!(matches!(
+        verdict(&damaged, facts(Others::Work)),
+        Verdict::Stop(_)
+    ));
+}
+
+/// Asking whether others work costs transactions: only where the answer counts.
+#[test]
+fn others_are_asked_where_a_statement_stops_its_record() {
+    let asked = |offset, failure: Failure| Broken { offset, failure }.in_question().is_some();
+    assert!(asked(Some(7), refused("XX000", "numeric.c", "r")));
+    assert!(!asked(None, refused("XX000", "numeric.c", "r")));
+    assert!(!asked(Some(7), refused("XX001", "bufmgr.c", "r")));
+    assert!(!asked(
+        Some(7),
+        refused("XX000", "pl_exec.c", "exec_stmt_raise")
+    ));
+    assert!(!asked(Some(7), refused("53100", "md.c", "mdextend")));
+    assert!(!asked(Some(7), sql("42P01")), "no handler's statement");
 }
 
 #[test]
@@ -228,7 +318,7 @@ fn values_that_functions_refuse_are_their_records_own() {
             message: "\"ada\" is none".into(),
             constraint: None,
             named: Box::new(Named {
-                inside,
+                origin: Origin::new(None, None, inside),
                 ..Named::default()
             }),
         };
@@ -271,7 +361,7 @@ fn a_refusals_line_holds_names_and_no_values() {
             message: "relation \"ada\"\nis none".into(),
             constraint: Some("pk".to_owned()),
             named: Box::new(Named {
-                inside,
+                origin: Origin::new(None, None, inside),
                 ..named.clone()
             }),
         };
@@ -321,6 +411,7 @@ fn what_is_nobodys_rejects_no_record() {
             fresh_connection: true,
             confirmed_healthy: true,
             of_nobody: true,
+            others: Others::Work,
         };
         verdict(failure, facts)
     };

@@ -7,6 +7,7 @@ use crate::brake::Ended;
 use crate::failure::Named;
 use crate::letter::CauseKind;
 use crate::limits::Limit;
+use crate::sqlstate::Origin;
 use crate::tenant::BadTenant;
 
 /// Words that mean something to the host.
@@ -58,7 +59,7 @@ fn word() -> impl Strategy<Value = String> {
 /// One failure of each shape, with these words wherever somebody outside chooses them.
 fn failures([code, message, name]: [&str; 3]) -> Vec<Failure> {
     let words = || message.to_owned();
-    let sql = |sqlstate: &str, running: bool, inside: bool| Failure::Sql {
+    let sql = |sqlstate: &str, running: bool, inside: bool, file: Option<&str>| Failure::Sql {
         sqlstate: sqlstate.to_owned(),
         message: message.into(),
         constraint: Some(name.to_owned()),
@@ -67,8 +68,9 @@ fn failures([code, message, name]: [&str; 3]) -> Vec<Failure> {
             table: Some(name.to_owned()),
             column: Some(name.to_owned()),
             data_type: Some(name.to_owned()),
-            inside,
+            origin: Origin::new(file, None, inside),
             running,
+            ..Named::default()
         }),
     };
     let mut all = vec![
@@ -92,7 +94,9 @@ fn failures([code, message, name]: [&str; 3]) -> Vec<Failure> {
         "23505", "42P01", "40001", "57P01", "25P02", "2D000", "P0001", "XX000", "22P02",
     ] {
         for (running, inside) in [(false, false), (true, false), (true, true)] {
-            all.push(sql(sqlstate, running, inside));
+            for file in [None, Some("pl_exec.c"), Some("md.c"), Some("hstore_io.c")] {
+                all.push(sql(sqlstate, running, inside, file));
+            }
         }
     }
     all
@@ -139,7 +143,7 @@ proptest! {
         code in word(), message in word(), name in word(),
         attempts in 1..4u32, fresh_connection: bool, confirmed_healthy: bool, of_nobody: bool,
     ) {
-        let facts = Facts { attempts, fresh_connection, confirmed_healthy, of_nobody };
+        let facts = Facts { attempts, fresh_connection, confirmed_healthy, of_nobody, ..Facts::default() };
         let (worded, plain) = (failures([&code, &message, &name]), failures(["c", "m", "n"]));
         for (worded, plain) in worded.iter().zip(&plain) {
             prop_assert_eq!(doing(worded, facts), doing(plain, facts), "{:?}", plain);

@@ -173,6 +173,7 @@ impl Transaction {
         let failure = match answer {
             Ok(Ok(())) => {
                 faults::at(Point::Committed, next);
+                self.remember();
                 self.held.release();
                 return Ok(clock.elapsed());
             }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use tidegate_core::failure::{Failure, Named};
 use tidegate_core::limits::Limit;
 use tidegate_core::sql::{CallError, Expectation, GuestSql, ResultSet, Value};
-use tokio_postgres::Statement;
+use tidegate_core::witness::Statement;
+use tidegate_wall::Admitted;
+use tokio_postgres::Statement as Plan;
 
 use super::Transaction;
 use super::ledger::{Staged, What};
@@ -61,9 +63,11 @@ impl Transaction {
     }
 
     async fn run_query(&mut self, sql: String, params: Vec<Value>) -> Result<ResultSet, CallError> {
-        self.admit(&sql).await?;
-        let (prepared, params) = self.bind(&sql, &params).await?;
-        let prepared = self.prepare_as_text(sql, prepared).await?;
+        let admitted = self.admit(&sql).await?;
+        let statement = number(&admitted);
+        let (prepared, params) = self.bind(&sql, statement, &params).await?;
+        let prepared = self.prepare_as_text(sql, statement, prepared).await?;
+        self.defer(admitted.deferred)?;
         let client = Arc::clone(&self.held.client);
         let (limits, returned) = (self.guest.limits, self.returned);
         let work = rows::read(client, prepared, params, limits, returned);
@@ -71,10 +75,11 @@ impl Transaction {
         match self.attend("a query", work).await {
             Ok(Ok((result, returned))) => {
                 self.returned = returned;
+                self.ledger.worked(self.of_guest(statement));
                 self.unless_failed(result).await
             }
             Ok(Err(RowsError::Driver(error))) => {
-                let failure = failure_of(&error).while_running();
+                let failure = failure_of(&error).while_running().of(Some(statement));
                 Err(self.server_refused(failure).await)
             }
             Ok(Err(RowsError::TooLarge(limit, message))) => {
@@ -100,15 +105,20 @@ impl Transaction {
     }
 
     async fn run_execute(&mut self, sql: String, params: Vec<Value>) -> Result<u64, CallError> {
-        self.admit(&sql).await?;
-        let (prepared, params) = self.bind(&sql, &params).await?;
+        let admitted = self.admit(&sql).await?;
+        let statement = number(&admitted);
+        let (prepared, params) = self.bind(&sql, statement, &params).await?;
+        self.defer(admitted.deferred)?;
         let client = Arc::clone(&self.held.client);
         let work = async move { client.execute_raw(&prepared.plain, params).await };
         self.held.pipeline.watch();
         match self.attend("a statement", work).await {
-            Ok(Ok(count)) => self.unless_failed(count).await,
+            Ok(Ok(count)) => {
+                self.ledger.worked(self.of_guest(statement));
+                self.unless_failed(count).await
+            }
             Ok(Err(error)) => {
-                let failure = failure_of(&error).while_running();
+                let failure = failure_of(&error).while_running().of(Some(statement));
                 Err(self.server_refused(failure).await)
             }
             Err(failure) => Err(self.connection_lost(failure)),
@@ -121,11 +131,13 @@ impl Transaction {
         params: Vec<Value>,
         expect: Expectation,
     ) -> Result<(), CallError> {
-        self.admit(&sql).await?;
-        let (prepared, params) = self.bind(&sql, &params).await?;
+        let admitted = self.admit(&sql).await?;
+        let statement = number(&admitted);
+        let (prepared, params) = self.bind(&sql, statement, &params).await?;
+        self.defer(admitted.deferred)?;
         let staged = Staged {
             offset: self.current,
-            what: What::Guest(expect),
+            what: What::Guest(self.of_guest(statement), expect),
             bytes: params.iter().map(Param::len).sum(),
         };
         if let Err(message) = self.held.pipeline.stage(&prepared.name, &params) {
@@ -153,9 +165,12 @@ impl Transaction {
 
     /// Lets a statement past the wall. What is judged is the text as the guest wrote it; what the host wraps around it is
     /// the host's own.
-    async fn admit(&mut self, sql: &str) -> Result<(), CallError> {
+    async fn admit(&mut self, sql: &str) -> Result<Admitted, CallError> {
         match self.gate.admit(self.guest.judge.as_ref(), sql).await {
-            Ok(Ok(())) => Ok(()),
+            Ok(Ok(admitted)) => {
+                self.schema = self.schema.or_else(|| self.gate.schema());
+                Ok(admitted)
+            }
             Ok(Err(refused)) => {
                 let message = refused.to_string();
                 self.fail(Failure::StatementRefused {
@@ -172,6 +187,7 @@ impl Transaction {
     async fn bind(
         &mut self,
         sql: &str,
+        statement: Statement,
         params: &[Value],
     ) -> Result<(Prepared, Vec<Param>), CallError> {
         self.enter_stay()?;
@@ -181,7 +197,7 @@ impl Transaction {
         {
             return Ok((prepared, params));
         }
-        let (plain, name) = self.prepare_named(sql).await?;
+        let (plain, name) = self.prepare_named(sql, statement).await?;
         let params = encode_all(plain.params(), params).map_err(|message| {
             self.fail(Failure::BadParameter {
                 message: message.clone(),
@@ -201,6 +217,7 @@ impl Transaction {
     async fn prepare_as_text(
         &mut self,
         sql: String,
+        statement: Statement,
         prepared: Prepared,
     ) -> Result<Prepared, CallError> {
         if prepared.as_text.is_some() {
@@ -210,7 +227,7 @@ impl Transaction {
             return Ok(prepared);
         };
         let as_text = self
-            .prepare_text(&text)
+            .prepare_text(&text, statement)
             .await
             .map_err(|error| match error {
                 CallError::Sql(mut e) => {
@@ -239,25 +256,32 @@ impl Transaction {
     }
 
     /// Prepares the statement and learns its name.
-    async fn prepare_named(&mut self, sql: &str) -> Result<(Statement, Arc<str>), CallError> {
+    async fn prepare_named(
+        &mut self,
+        sql: &str,
+        statement: Statement,
+    ) -> Result<(Plan, Arc<str>), CallError> {
         self.held.pipeline.look_for(sql);
-        let statement = self.prepare_text(sql).await?;
+        let plan = self.prepare_text(sql, statement).await?;
         match self.held.pipeline.found() {
-            Some(name) => Ok((statement, name.into())),
+            Some(name) => Ok((plan, name.into())),
             None => Err(self.connection_lost(unreachable(
                 "a prepared statement was not seen on its way".to_owned(),
             ))),
         }
     }
 
-    async fn prepare_text(&mut self, sql: &str) -> Result<Statement, CallError> {
+    async fn prepare_text(&mut self, sql: &str, statement: Statement) -> Result<Plan, CallError> {
         let client = Arc::clone(&self.held.client);
         match self
             .attend("preparing a statement", client.prepare(sql))
             .await
         {
-            Ok(Ok(statement)) => Ok(statement),
-            Ok(Err(error)) => Err(self.server_refused(failure_of(&error)).await),
+            Ok(Ok(plan)) => Ok(plan),
+            Ok(Err(error)) => {
+                let failure = failure_of(&error).of(Some(statement));
+                Err(self.server_refused(failure).await)
+            }
             Err(failure) => Err(self.connection_lost(failure)),
         }
     }
@@ -273,5 +297,12 @@ impl Transaction {
         } else {
             Ok(answer)
         }
+    }
+}
+
+fn number(admitted: &Admitted) -> Statement {
+    Statement {
+        form: admitted.form,
+        text: admitted.text,
     }
 }

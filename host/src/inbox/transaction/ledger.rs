@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use tidegate_core::failure::{Broken, Failure};
 use tidegate_core::sql::Expectation;
-use tidegate_core::sqlstate::{SqlClass, classify};
+use tidegate_core::sqlstate::SqlClass;
+use tidegate_core::witness::Statement;
 
 use super::stay::not_taken;
 use crate::inbox::wire::Answer;
@@ -13,6 +14,9 @@ use crate::inbox::wire::Answer;
 /// The most staged statements, and bytes of their parameters, that may be unanswered.
 const WINDOW: usize = 256;
 const WINDOW_BYTES: usize = 1 << 20;
+
+/// The most different statements that are told of, a guest's turn.
+const WORKED: usize = 64;
 
 /// A statement that was sent ahead.
 pub(super) struct Staged {
@@ -26,13 +30,29 @@ pub(super) struct Staged {
 /// Whose statement it is.
 pub(super) enum What {
     /// A guest's, with what it expects.
-    Guest(Expectation),
+    Guest(Worked, Expectation),
     /// The host's, which a guest's stay begins or ends with.
     Host,
     /// The host's, by which the login takes a role.
     Role { role: Arc<str>, login: Arc<str> },
     /// The host's, which proves that a guest's stay was as the host set it up.
     Proof,
+}
+
+/// A guest's statement, and the turn in the transaction that the guest had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Worked {
+    pub(super) turn: usize,
+    pub(super) statement: Statement,
+}
+
+impl What {
+    fn statement(&self) -> Option<Statement> {
+        match self {
+            What::Guest(asked, _) => Some(asked.statement),
+            What::Host | What::Role { .. } | What::Proof => None,
+        }
+    }
 }
 
 /// What has been staged and what has failed.
@@ -43,6 +63,10 @@ pub(super) struct Ledger {
     failure: Option<Broken>,
     /// The server refused something: whether the transaction is still ours has to be asked.
     suspicious: bool,
+    /// Guests' statements that worked, each once: the first few of them.
+    worked: Vec<Worked>,
+    /// The first record whose refusal may have been the seal's.
+    reached: Option<i64>,
     /// Records entered, and the last of them.
     entered: u32,
     last_entered: Option<i64>,
@@ -84,18 +108,33 @@ impl Ledger {
             match (answer, staged) {
                 (Answer::Refused(refused), Some((offset, what))) => {
                     let failure = Failure::from(refused).while_running();
-                    self.refused_as(&what, offset, failure);
+                    self.refused_as(&what, offset, failure.of(what.statement()));
                 }
                 (Answer::Refused(refused), None) => self.refused(None, refused.into()),
-                (Answer::Rows(rows), Some((offset, What::Guest(expect)))) => {
+                (Answer::Rows(rows), Some((offset, What::Guest(asked, expect)))) => {
+                    self.worked(asked);
                     self.touched(offset, expect, rows);
                 }
-                (Answer::Command(word), Some((offset, What::Guest(_)))) => {
+                (Answer::Command(word), Some((offset, What::Guest(..)))) => {
                     self.strayed(offset, &word);
                 }
                 _ => {}
             }
         }
+    }
+
+    /// Notes that a guest's statement worked.
+    pub(super) fn worked(&mut self, one: Worked) {
+        let latest = self.worked.iter().rev();
+        let mut of_turn = latest.take_while(|known| known.turn == one.turn);
+        if of_turn.clone().count() < WORKED && !of_turn.any(|known| *known == one) {
+            self.worked.push(one);
+        }
+    }
+
+    /// The guests' statements that have worked, each once.
+    pub(super) fn have_worked(&self) -> &[Worked] {
+        &self.worked
     }
 
     fn touched(&mut self, offset: Option<i64>, expect: Expectation, actual: u64) {
@@ -119,8 +158,13 @@ impl Ledger {
             _ => return self.refused(offset, failure),
         };
         let passes = matches!(
-            classify(sqlstate),
-            SqlClass::Infrastructure | SqlClass::Contention | SqlClass::Transient
+            failure.class(),
+            Some(
+                SqlClass::Infrastructure
+                    | SqlClass::Doubtful
+                    | SqlClass::Contention
+                    | SqlClass::Transient
+            )
         );
         match what {
             What::Role { role, login } if !passes => {
@@ -136,22 +180,33 @@ impl Ledger {
         }
     }
 
-    /// Notes that the server refused a record's statement.
+    /// Notes that the server refused a record's statement. What a function says of the transaction is not believed: the
+    /// probe finds out.
     pub(super) fn refused(&mut self, offset: Option<i64>, failure: Failure) {
-        let Failure::Sql { sqlstate, .. } = &failure else {
+        let Failure::Sql {
+            sqlstate, named, ..
+        } = &failure
+        else {
             return self.lost(failure);
         };
+        let (believed, inside) = (named.origin.is_believed(), named.origin.inside);
         match sqlstate.as_str() {
-            "25P02" => self.suspicious = true,
-            "2D000" | "25001" => {
+            "25P02" if believed => self.suspicious = true,
+            "2D000" | "25001" if believed => {
                 // The statement itself reached for the transaction.
                 let failure = Failure::Escape {
                     message: failure.to_string(),
                 };
                 self.note(Broken { offset, failure });
             }
-            "25006" | "25P01" => self.escaped(&failure.to_string()),
-            _ => {
+            // A function can forbid itself to write.
+            "25006" if believed && !inside => self.escaped(&failure.to_string()),
+            "25P01" if believed => self.escaped(&failure.to_string()),
+            code => {
+                // The seal's code: if the transaction is gone, it was this record's statement.
+                if code == "2D000" && self.reached.is_none() {
+                    self.reached = offset;
+                }
                 self.suspicious = true;
                 self.note(Broken { offset, failure });
             }
@@ -160,7 +215,7 @@ impl Ledger {
 
     /// Notes that the transaction is not ours any more. Which record ended it is known only if there was one.
     pub(super) fn escaped(&mut self, how: &str) {
-        let offset = self.only_offset();
+        let offset = self.reached.or_else(|| self.only_offset());
         let message = format!("the transaction is not the one that was begun: {how}");
         self.note(Broken {
             offset,

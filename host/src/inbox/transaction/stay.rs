@@ -54,6 +54,7 @@ impl Transaction {
         let Stay::Guest(role) = std::mem::take(&mut self.stay) else {
             return Ok(());
         };
+        self.end_record()?;
         let proof = self.held.pinned.proof(role.as_deref(), self.lock_wait);
         self.held.pipeline.stage(PROOF, &proof)?;
         self.sent_ahead(What::Proof, proof.iter().map(Param::len).sum());
@@ -63,7 +64,7 @@ impl Transaction {
         self.own(HOST_PATH, What::Host)
     }
 
-    fn own(&mut self, command: &str, what: What) -> Result<(), String> {
+    pub(super) fn own(&mut self, command: &str, what: What) -> Result<(), String> {
         self.held.pipeline.command(command)?;
         self.sent_ahead(what, command.len());
         Ok(())

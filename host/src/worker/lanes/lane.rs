@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use tidegate_core::failure::{Broken, Failure};
 use tidegate_core::lanes::{Locks, Ticket};
-use tidegate_core::sqlstate::{DEADLOCK, SqlClass, classify};
+use tidegate_core::sqlstate::{DEADLOCK, SqlClass};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::Lanes;
@@ -75,9 +75,8 @@ impl Drop for Run {
 /// Whether another transaction's lock was in the way; if so, whether the server found a deadlock.
 fn contention(broken: &Broken) -> Option<bool> {
     match &broken.failure {
-        Failure::Sql { sqlstate, .. } if classify(sqlstate) == SqlClass::Contention => {
-            Some(sqlstate == DEADLOCK)
-        }
+        failure if failure.class() != Some(SqlClass::Contention) => None,
+        Failure::Sql { sqlstate, .. } => Some(sqlstate == DEADLOCK),
         _ => None,
     }
 }

@@ -8,7 +8,9 @@ use tidegate_core::crash;
 use tidegate_core::failure::Broken;
 use tidegate_core::letter::{Cause, letter_id};
 use tidegate_core::outcome::Outcome;
-use tidegate_core::replay::{Next, Tries, took_hosts_down};
+use tidegate_core::replay::{Around, Next, Tries, took_hosts_down};
+use tidegate_core::verdict::{Facts, cause};
+use tidegate_core::witness::Others;
 
 use crate::inbox::{ReplayBegun, ReplayEnd, ReplayHead, ReplayResult, StoredLetter, Turn};
 use crate::worker::cast::{Cast, Part, Runner};
@@ -213,9 +215,12 @@ impl Letter {
     }
 
     async fn react(&mut self, broken: Broken) {
-        let healthy = broken.is_doubtful() && self.shared.inbox.ping().await.is_ok();
+        let around = Around {
+            healthy: broken.is_doubtful() && self.shared.inbox.ping().await.is_ok(),
+            others: self.others(&broken).await,
+        };
         let retry = &self.shared.config.retry;
-        let next = self.tries.broke(&broken, healthy, retry, fastrand::f64());
+        let next = self.tries.broke(&broken, around, retry, fastrand::f64());
         tracing::debug!(consumer = %self.shared.name, letter = %self.stored.id, failure = %broken.failure, ?next, "a replay's try broke and was rolled back");
         match next {
             Next::Again(wait) => self.wait(wait).await,
@@ -229,6 +234,30 @@ impl Letter {
                 self.escaped().await;
             }
         }
+    }
+
+    /// Whether a *stop* code is the letter's own fault: it has been so before, or its statement works for records now.
+    async fn others(&self, broken: &Broken) -> Others {
+        match self.tries.fresh && self.is_at_fault(broken).await {
+            true => Others::Work,
+            false => Others::Unknown,
+        }
+    }
+
+    async fn is_at_fault(&self, broken: &Broken) -> bool {
+        let Some(refusal) = broken.in_question() else {
+            return false;
+        };
+        let code = cause(&broken.failure, Facts::default()).sqlstate;
+        if code.is_some() && code == self.stored.letter.cause.sqlstate {
+            return true;
+        }
+        let cast = Cast::of(&self.shared, std::slice::from_ref(&self.pending)).ok();
+        let Some(runner) = cast.as_ref().and_then(|cast| cast.runners().first()) else {
+            return false;
+        };
+        let memory = &runner.tenant.conduct.memory;
+        matches!(self.shared.inbox.schema().await, Ok(schema) if memory.refute(refusal, schema))
     }
 
     async fn escaped(&self) {
