@@ -49,7 +49,7 @@ use settings::Settings;
 pub use control::{ALIVE, ConsumerRow, HostRow};
 pub use error::InboxError;
 pub use harden::Measure;
-pub use letters::{KeepRule, LetterFilter, LetterStatus, StoredLetter};
+pub use letters::{KeepRule, LetterFilter, LetterStatus, StoredLetter, Waiting};
 pub use lookup::{InboxRow, ProgressRow};
 pub use positions::{Gap, NewPosition};
 pub use preflight::Preflight;

@@ -28,6 +28,7 @@ pub mod partition;
 mod place;
 pub mod progress;
 pub mod record;
+pub mod relay;
 pub mod replay;
 pub mod resume;
 pub mod retention;
