@@ -3,6 +3,7 @@
 mod faults;
 mod letters;
 mod requests;
+mod rounds;
 mod walls;
 
 use std::path::PathBuf;

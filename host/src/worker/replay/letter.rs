@@ -208,6 +208,7 @@ impl Letter {
             event: (self.pending.scope().to_owned(), self.pending.known_id()),
             tenant: self.pending.tenant(),
             cause: self.shared.config.letters.kept(cause),
+            publishes: self.shared.config.dead_letter_topic.is_some(),
         }
     }
 

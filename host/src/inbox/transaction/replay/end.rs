@@ -30,12 +30,26 @@ const CLOSE: &str = "UPDATE tidegate.dead_letters SET status = $2, closed_at = n
 /// A closed letter of the same record and round makes room.
 const MAKE_ROOM: &str = "DELETE FROM tidegate.dead_letters WHERE id = $1 AND status <> 'open'";
 
+/// A round that is not on the topic yet is kept beside the letter, or its next one would be published in its place. Rounds
+/// that are kept already follow the letter's id.
+const KEEP_ROUND: &str = r#"
+WITH kept AS (UPDATE tidegate.dead_letter_rounds SET letter_id = $2 WHERE letter_id = $1)
+INSERT INTO tidegate.dead_letter_rounds AS r (id, letter_id, consumer_name, tenant, topic, partition, "offset",
+    replay_round, event_id, code, message, sqlstate, attempts, module_digest, created_at, refusal, unpublishable)
+SELECT d.id, $2, d.consumer_name, d.tenant, d.topic, d.partition, d."offset", d.replay_round, d.event_id, d.code,
+       d.message, d.sqlstate, d.attempts, d.module_digest, d.created_at, d.refusal, d.unpublishable
+  FROM tidegate.dead_letters d WHERE d.id = $1 AND d.status = 'open' AND d.published_at IS NULL AND $3::bool
+ON CONFLICT (id) DO UPDATE SET letter_id = excluded.letter_id, tenant = excluded.tenant, event_id = excluded.event_id,
+    code = excluded.code, message = excluded.message, sqlstate = excluded.sqlstate, attempts = excluded.attempts,
+    module_digest = excluded.module_digest, created_at = excluded.created_at, refusal = excluded.refusal,
+    unpublishable = excluded.unpublishable"#;
+
 /// The letter stays open as that of its next round, and is published again.
 const REJECT: &str = "
 UPDATE tidegate.dead_letters
    SET id = $2, former_ids = former_ids || id, replay_round = replay_round + 1, scope = $3, event_id = $4, code = $5,
        message = $6, sqlstate = $7, attempts = $8, module_digest = $9, created_at = now(), published_at = NULL,
-       unpublishable = NULL, episode = NULL, tenant = coalesce($10, tenant)
+       unpublishable = NULL, refusal = NULL, episode = NULL, tenant = coalesce($10, tenant)
  WHERE id = $1 AND status = 'open'";
 
 /// What a letter's replay ends with.
@@ -68,6 +82,8 @@ pub enum ReplayResult {
         tenant: Option<String>,
         /// The new cause.
         cause: Cause,
+        /// Whether letters are published: then no round is lost that is not yet.
+        publishes: bool,
     },
 }
 
@@ -143,7 +159,7 @@ impl Transaction {
         digest: Option<[u8; 32]>,
     ) -> Result<Vec<Counted>, Failure> {
         let client = Arc::clone(&self.held.client);
-        let (id, event, tenant, cause) = match result {
+        let (id, event, tenant, cause, publishes) = match result {
             ReplayResult::Resolved => return self.close(letter, "resolved").await,
             ReplayResult::Duplicate => return self.close(letter, "superseded").await,
             ReplayResult::Rejected {
@@ -151,8 +167,12 @@ impl Transaction {
                 event,
                 tenant,
                 cause,
-            } => (id, event, tenant, cause),
+                publishes,
+            } => (id, event, tenant, cause, publishes),
         };
+        let kept = self
+            .keep_round((letter.clone(), id.clone()), publishes)
+            .await?;
         let room = self.held.host(MAKE_ROOM).await?;
         let reject = self.held.host(REJECT).await?;
         let (of_room, made) = (Arc::clone(&client), id.clone());
@@ -167,7 +187,20 @@ impl Transaction {
             ];
             client.execute(&reject, &params).await
         });
-        Ok(vec![room, rejected])
+        Ok(vec![room, kept, rejected])
+    }
+
+    /// What is not published of the round before stays to be published, under the letter's old id.
+    async fn keep_round(
+        &mut self,
+        (old, new): (String, String),
+        publishes: bool,
+    ) -> Result<Counted, Failure> {
+        let keep = self.held.host(KEEP_ROUND).await?;
+        let client = Arc::clone(&self.held.client);
+        Ok(send(async move {
+            client.execute(&keep, &[&old, &new, &publishes]).await
+        }))
     }
 
     async fn close(
