@@ -51,6 +51,7 @@ CREATE INDEX dead_letter_rounds_unpublished
 ALTER TABLE tidegate.replay_letters
     ADD COLUMN due       timestamptz NOT NULL DEFAULT '-infinity',
     ADD COLUMN waits     text COLLATE "C",
+    ADD COLUMN stopped   boolean NOT NULL DEFAULT false,
     ADD COLUMN attempts  integer NOT NULL DEFAULT 0 CHECK (attempts >= 0),
     ADD COLUMN nobodys   integer NOT NULL DEFAULT 0 CHECK (nobodys >= 0),
     ADD COLUMN waited_ms bigint NOT NULL DEFAULT 0 CHECK (waited_ms >= 0),
@@ -62,6 +63,7 @@ ALTER TABLE tidegate.replay_letters
 COMMENT ON COLUMN tidegate.replay_letters.due IS
     'when it has its next turn: -infinity before its first, infinity while an earlier letter of its strand has no result';
 COMMENT ON COLUMN tidegate.replay_letters.waits IS 'what it waits for, after a try that broke';
+COMMENT ON COLUMN tidegate.replay_letters.stopped IS 'it waits for something that somebody has to change';
 COMMENT ON COLUMN tidegate.replay_letters.nobodys IS 'failures in a row that were nobody''s';
 COMMENT ON COLUMN tidegate.replay_letters.waited_ms IS 'how long transient failures have made it wait';
 COMMENT ON COLUMN tidegate.replay_letters.strand IS

@@ -4,6 +4,7 @@ mod faults;
 mod letters;
 mod requests;
 mod rounds;
+mod waits;
 mod walls;
 
 use std::path::PathBuf;

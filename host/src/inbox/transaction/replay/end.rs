@@ -14,6 +14,7 @@ use super::super::letters::{SUPERSEDE, send_superseded, stored};
 use crate::inbox::SqlParam;
 use crate::inbox::connection::send;
 use crate::inbox::error::unreachable;
+use crate::inbox::replays::FREE_NEXT;
 use crate::inbox::value::param::Param;
 
 /// The final update, true only inside the transaction that the fence began.
@@ -119,6 +120,7 @@ impl Transaction {
         let result = end.result.as_str();
         let counts = ["resolved", "rejected", "duplicate"].map(|word| i64::from(word == result));
         let (turn, seal) = (self.held.host(TURN).await?, self.held.host(SEAL).await?);
+        let next = self.held.host(FREE_NEXT).await?;
         let mut before = self
             .send_letter_end(letter, end.result, end.module_digest)
             .await?;
@@ -140,6 +142,10 @@ impl Transaction {
         let of_turn = Arc::clone(&client);
         before.push(send(async move {
             of_turn.execute(&turn, &[&replay, &position, &result]).await
+        }));
+        let of_next = Arc::clone(&client);
+        before.push(send(async move {
+            of_next.execute(&next, &[&replay, &position]).await
         }));
         let seal = send(async move {
             let owner = Param::uuid(owner);
