@@ -163,7 +163,7 @@ impl Fields for LetterDetail {
                 "refused",
                 opt(letter.unpublishable.as_ref().or(letter.refusal.as_ref())),
             ),
-            ("rounds to publish", self.unpublished_rounds.join(", ")),
+            ("unpublished", self.unpublished_rounds.join(", ")),
             ("module", opt(letter.module_digest.as_ref())),
             ("key", foreign(&self.key)),
             ("value", foreign(&self.value)),

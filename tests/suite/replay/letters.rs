@@ -118,6 +118,7 @@ pub(super) fn resolved() -> ReplayEnd {
         outcomes: Vec::new(),
         superseded: vec![(Arc::default(), hour("e", 0).event_id)],
         result: ReplayResult::Resolved,
+        publishes: true,
         module_digest: Some([5; 32]),
     }
 }
@@ -178,8 +179,8 @@ async fn a_letter_that_is_rejected_again_makes_room_for_itself_and_keeps_its_cla
             event: (String::new(), Some("e".into())),
             tenant: None,
             cause: cause("again"),
-            publishes: true,
         },
+        publishes: true,
         module_digest: Some([5; 32]),
     };
     transaction.commit_replay(end).await.expect("committed");
@@ -222,8 +223,8 @@ async fn rounds_are_published_in_order_and_go_with_their_letter() {
             event: (String::new(), Some("f".into())),
             tenant: None,
             cause: cause("again"),
-            publishes: true,
         },
+        publishes: true,
         module_digest: None,
     };
     transaction.commit_replay(end).await.expect("committed");

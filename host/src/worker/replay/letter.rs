@@ -198,6 +198,7 @@ impl Letter {
             outcomes,
             superseded: event.filter(|_| handled).into_iter().collect(),
             result,
+            publishes: self.shared.config.dead_letter_topic.is_some(),
             module_digest: digest,
         }
     }
@@ -211,7 +212,6 @@ impl Letter {
             event: (self.pending.scope().to_owned(), self.pending.known_id()),
             tenant: self.pending.tenant(),
             cause: self.shared.config.letters.kept(cause),
-            publishes: self.shared.config.dead_letter_topic.is_some(),
         }
     }
 

@@ -62,6 +62,8 @@ pub struct ReplayEnd {
     pub superseded: Vec<(Arc<str>, EventId)>,
     /// What becomes of the letter.
     pub result: ReplayResult,
+    /// Whether letters are published: then no round is lost that is not yet.
+    pub publishes: bool,
     /// The handler module.
     pub module_digest: Option<[u8; 32]>,
 }
@@ -83,8 +85,6 @@ pub enum ReplayResult {
         tenant: Option<String>,
         /// The new cause.
         cause: Cause,
-        /// Whether letters are published: then no round is lost that is not yet.
-        publishes: bool,
     },
 }
 
@@ -122,7 +122,7 @@ impl Transaction {
         let (turn, seal) = (self.held.host(TURN).await?, self.held.host(SEAL).await?);
         let next = self.held.host(FREE_NEXT).await?;
         let mut before = self
-            .send_letter_end(letter, end.result, end.module_digest)
+            .send_letter_end(letter, end.result, end.module_digest, end.publishes)
             .await?;
         if !end.outcomes.is_empty() {
             let statement = self.held.host(OUTCOMES).await?;
@@ -163,9 +163,10 @@ impl Transaction {
         letter: String,
         result: ReplayResult,
         digest: Option<[u8; 32]>,
+        publishes: bool,
     ) -> Result<Vec<Counted>, Failure> {
         let client = Arc::clone(&self.held.client);
-        let (id, event, tenant, cause, publishes) = match result {
+        let (id, event, tenant, cause) = match result {
             ReplayResult::Resolved => return self.close(letter, "resolved").await,
             ReplayResult::Duplicate => return self.close(letter, "superseded").await,
             ReplayResult::Rejected {
@@ -173,11 +174,10 @@ impl Transaction {
                 event,
                 tenant,
                 cause,
-                publishes,
-            } => (id, event, tenant, cause, publishes),
+            } => (id, event, tenant, cause),
         };
         let kept = self
-            .keep_round((letter.clone(), id.clone()), publishes)
+            .keep_round(letter.clone(), id.clone(), publishes)
             .await?;
         let room = self.held.host(MAKE_ROOM).await?;
         let reject = self.held.host(REJECT).await?;
@@ -199,7 +199,8 @@ impl Transaction {
     /// What is not published of the round before stays to be published, under the letter's old id.
     async fn keep_round(
         &mut self,
-        (old, new): (String, String),
+        old: String,
+        new: String,
         publishes: bool,
     ) -> Result<Counted, Failure> {
         let keep = self.held.host(KEEP_ROUND).await?;
