@@ -57,12 +57,14 @@ pub use alive::ALIVE;
 pub use control::{ConsumerRow, HostRow};
 pub use error::InboxError;
 pub use harden::Measure;
-pub use letters::{KeepRule, LetterFilter, LetterStatus, StoredLetter};
+pub use letters::{KeepRule, LetterFilter, LetterStatus, StoredLetter, Waiting};
 pub use lookup::{InboxRow, ProgressRow};
 pub use positions::{Gap, NewPosition};
 pub use preflight::Preflight;
 pub use prune::PruneRule;
-pub use replays::{Planned, Prospect, ReplayProgress, ReplayRequest, Taken, Turn, Untried};
+pub use replays::{
+    Planned, Prospect, ReplayProgress, ReplayRequest, Taken, Turn, Untried, WaitingLetter,
+};
 pub use rights::{LoginRights, Rights, RoleRights};
 pub use survey::{ClaimFigures, LetterFigures, PoolFigures};
 pub use tenants::{TenantRow, TenantState};

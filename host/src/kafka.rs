@@ -30,6 +30,7 @@ mod queue;
 mod quiet;
 mod read_record;
 mod rebalance;
+mod refusals;
 mod retention;
 mod sequence;
 mod statistics;
@@ -49,6 +50,7 @@ pub use options::check_options;
 pub use publisher::{Outgoing, Publisher};
 pub use queue::{PartitionQueue, QueueEnd};
 pub use read_record::{Found, read_record};
+pub use refusals::Unpublished;
 pub use retention::retention;
 pub use statistics::Reach;
 

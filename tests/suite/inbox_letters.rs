@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tidegate::inbox::{LetterFilter, LetterStatus, PruneRule, Wall};
+use tidegate::inbox::{LetterFilter, LetterStatus, PruneRule, Waiting, Wall};
 use tidegate_core::letter::{Cause, CauseKind, Letter, letter_id};
 use tidegate_core::outcome::Outcome;
 use tidegate_core::record::{Header, Record, Timestamp};
@@ -165,29 +165,73 @@ async fn the_relay_sees_its_own_partitions_letters_in_order() {
     let db = db(Wall::Grammar).await;
     reject(&db, 0, "b", 9).await;
     reject(&db, 1, "a", 4).await;
-    assert!(
-        db.inbox
-            .unpublished("c", &[Uuid::new_v4()], 10)
-            .await
-            .expect("read")
-            .is_empty()
-    );
-    let waiting = db
-        .inbox
-        .unpublished("c", &[Uuid::new_v4(), db.owner], 10)
-        .await
-        .expect("read");
-    let ids = waiting.iter().map(|l| l.id.clone()).collect::<Vec<_>>();
+    let queue = async |owners: &[Uuid], tenant: &str| {
+        let waiting = Waiting {
+            consumer: "c",
+            owners,
+            tenants: &[tenant.to_owned()],
+            most: 10,
+            bytes: 1 << 20,
+        };
+        let letters = db.inbox.unpublished(waiting).await.expect("read");
+        letters.into_iter().map(|l| l.id).collect::<Vec<_>>()
+    };
+    assert!(queue(&[Uuid::new_v4()], "acme").await.is_empty());
+    let ids = queue(&[Uuid::new_v4(), db.owner], "acme").await;
     assert_eq!(ids, [id_at(&db, 4), id_at(&db, 9)]);
+    assert!(queue(&[db.owner], "").await.is_empty());
     assert_eq!(db.inbox.mark_published(&ids).await.expect("marked"), 2);
     assert_eq!(db.inbox.mark_published(&ids).await.expect("marked"), 0);
-    assert!(
-        db.inbox
-            .unpublished("c", &[db.owner], 10)
+    assert!(queue(&[db.owner], "acme").await.is_empty());
+}
+
+/// However many letters wait for one topic, another's are found at once: by index, whoever is before them.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_with_many_letters_hides_nobody_elses() {
+    let db = db(Wall::Grammar).await;
+    db.run(
+        "INSERT INTO tidegate.dead_letters (id, consumer_name, cluster_id, topic, partition, \"offset\", scope, header_names,
+             header_values, timestamp_type, code, message, attempts, tenant)
+         SELECT 'id' || n, 'c', 'k', 't', 0, n, '', '{}', '{}', 'none', 'x', '', 0,
+                CASE WHEN n <= 20000 THEN 'evil' WHEN n = 20001 THEN NULL ELSE 'tenant' || n END
+           FROM generate_series(1, 20300) n; ANALYZE tidegate.dead_letters",
+    )
+    .await;
+    let mut tenants = Vec::new();
+    let mut from = String::new();
+    loop {
+        let page = db
+            .inbox
+            .tenants_with_letters("c", &from, 200)
             .await
-            .expect("read")
-            .is_empty()
+            .expect("read");
+        let last = page.last().filter(|_| page.len() == 200).cloned();
+        tenants.extend(page);
+        match last {
+            Some(last) => from = last,
+            None => break,
+        }
+    }
+    tenants.dedup();
+    assert_eq!(tenants.len(), 301);
+    assert_eq!((tenants[0].as_str(), tenants[1].as_str()), ("", "evil"));
+    let of = async |tenants: &[String]| {
+        let waiting = Waiting {
+            consumer: "c",
+            owners: &[db.owner],
+            tenants,
+            most: 3,
+            bytes: 1 << 20,
+        };
+        let letters = db.inbox.unpublished(waiting).await.expect("read");
+        letters.into_iter().map(|l| l.id).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&["evil".into()]).await, ["id1", "id2", "id3"]);
+    assert_eq!(
+        of(&["tenant20300".into(), String::new()]).await,
+        ["id20001", "id20300"]
     );
+    assert_eq!(of(&tenants).await, ["id1", "id2", "id3"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

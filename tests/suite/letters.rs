@@ -1,6 +1,7 @@
 //! Dead letters: which records become one before any try, and what a letter keeps and publishes.
 
 mod bytes;
+mod destinations;
 mod publishing;
 
 use tidegate_tests::Rec;

@@ -3,6 +3,8 @@
 mod faults;
 mod letters;
 mod requests;
+mod rounds;
+mod waits;
 mod walls;
 
 use std::path::PathBuf;

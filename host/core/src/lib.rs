@@ -30,6 +30,7 @@ mod place;
 pub mod progress;
 pub mod readiness;
 pub mod record;
+pub mod relay;
 pub mod replay;
 pub mod resume;
 pub mod retention;

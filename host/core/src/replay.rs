@@ -1,4 +1,7 @@
 //! A letter's replay: what to do after a try that broke. Pure: the clock and chance are the caller's.
+//!
+//! A letter that has to wait waits by itself: its tries and its wait are kept with its turn, and other letters have theirs
+//! meanwhile.
 
 use std::time::Duration;
 
@@ -9,14 +12,16 @@ use crate::letter::{Cause, CauseKind};
 use crate::verdict::{Facts, Verdict, exhausted, verdict};
 use crate::witness::Others;
 
-/// The longest that a letter's transient failures are waited for: others are behind it.
+/// The longest that a letter's transient failures are waited for: somebody waits for the end of the replay.
 const MOST_WAITED: Duration = Duration::from_secs(60);
 /// The longest wait of an infrastructure failure.
 const INFRASTRUCTURE_MAX: Duration = Duration::from_secs(5);
+/// A lost connection is an outage, which all letters wait for; one that meets more of them than others do waits by itself.
+const OUTAGES: u32 = 3;
 /// The pace of contention.
 const CONTENTION: Duration = Duration::from_millis(5);
 
-/// The tries of one letter so far, by one host in one round.
+/// The tries of one letter so far, in one round, by whatever hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tries {
     /// Failed calls of its own.
@@ -24,9 +29,24 @@ pub struct Tries {
     /// The next try takes a new connection with empty caches.
     pub fresh: bool,
     /// How long transient failures have made it wait.
-    waited: Duration,
-    /// Failures in a row that were nobody's.
-    turns: u32,
+    pub waited: Duration,
+    /// Failures so far that were nobody's.
+    pub nobodys: u32,
+}
+
+/// A letter that waits by itself: its next turn comes when the time is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// How long.
+    pub time: Duration,
+    /// What for, in words that anybody may read.
+    pub words: String,
+    /// Whether somebody has to change something first.
+    pub stopped: bool,
+    /// Whether it keeps its place, and all others wait with it.
+    pub in_place: bool,
+    /// Its tries so far.
+    pub tries: Tries,
 }
 
 /// What was found out about a try that broke.
@@ -41,7 +61,11 @@ pub struct Around {
 /// What is done after a try that broke.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// It is tried again after this wait.
+    /// It is tried again in the same turn: never often in a row.
+    AtOnce,
+    /// It is the next again, after this wait: what happened would happen to any.
+    InPlace(Duration),
+    /// It is tried again after this wait, and others have their turn meanwhile.
     Again(Duration),
     /// The same, and somebody has to be told: going on needs something to change.
     Stop(Duration, String),
@@ -72,17 +96,17 @@ impl Tries {
         match verdict(&broken.failure, facts) {
             Verdict::Infrastructure => self.nobodys(policy, random),
             Verdict::Contention => {
-                self.turns = self.turns.saturating_add(1);
-                Next::Again(CONTENTION * self.turns.min(20))
+                self.nobodys = self.nobodys.saturating_add(1);
+                Next::Again(CONTENTION * self.nobodys.min(20))
             }
             Verdict::Reconnect => {
                 self.fresh = true;
-                Next::Again(Duration::ZERO)
+                Next::AtOnce
             }
             Verdict::Transient { after } => self.transient(&broken.failure, after, policy, random),
             Verdict::AgainFresh => {
                 self.attempts = facts.attempts;
-                Next::Again(Duration::ZERO)
+                Next::AtOnce
             }
             Verdict::Permanent(cause) => Next::Reject(cause),
             Verdict::Stop(reason) => self.stop(reason, policy),
@@ -91,8 +115,12 @@ impl Tries {
     }
 
     fn nobodys(&mut self, policy: &RetryPolicy, random: f64) -> Next {
-        self.turns = self.turns.saturating_add(1);
-        Next::Again(policy.wait(self.turns, random).min(INFRASTRUCTURE_MAX))
+        self.nobodys = self.nobodys.saturating_add(1);
+        let wait = policy.wait(self.nobodys, random).min(INFRASTRUCTURE_MAX);
+        match self.nobodys {
+            ..=OUTAGES => Next::InPlace(wait),
+            _ => Next::Again(wait),
+        }
     }
 
     fn stop(&mut self, reason: String, policy: &RetryPolicy) -> Next {
@@ -174,7 +202,9 @@ mod tests {
             match tries.broke(&retry(), Around::default(), &policy, 1.0) {
                 Next::Again(wait) => waited += wait,
                 Next::Reject(cause) => break cause,
-                other @ (Next::Stop(..) | Next::Escape(_)) => panic!("{other:?}"),
+                other @ (Next::AtOnce | Next::InPlace(_) | Next::Stop(..) | Next::Escape(_)) => {
+                    panic!("{other:?}")
+                }
             }
         };
         assert_eq!(cause.code, "retries-exhausted");
@@ -198,7 +228,7 @@ mod tests {
             for _ in 0..100 {
                 let next = tries.broke(&broken, Around::default(), &policy, 1.0);
                 assert!(
-                    matches!(next, Next::Again(wait) if wait <= INFRASTRUCTURE_MAX),
+                    matches!(next, Next::Again(wait) | Next::InPlace(wait) if wait <= INFRASTRUCTURE_MAX),
                     "{next:?}"
                 );
             }
@@ -212,7 +242,7 @@ mod tests {
         let broken = sql(Some(7), "42P01");
         assert_eq!(
             tries.broke(&broken, Around::default(), &policy, 0.0),
-            Next::Again(Duration::ZERO)
+            Next::AtOnce
         );
         assert!(tries.fresh);
         assert!(
@@ -232,7 +262,7 @@ mod tests {
         let trap = own(Failure::Limit(Limit::Cpu));
         assert_eq!(
             tries.broke(&trap, Around::default(), &policy, 0.0),
-            Next::Again(Duration::ZERO)
+            Next::AtOnce
         );
         assert!(
             matches!(tries.broke(&trap, Around::default(), &policy, 0.0), Next::Reject(cause) if cause.attempts == 2)
@@ -252,7 +282,51 @@ mod tests {
         ));
     }
 
+    fn any_failure() -> impl Strategy<Value = Broken> {
+        let retry = |after_ms| Failure::Retry {
+            message: "m".into(),
+            after_ms,
+        };
+        let codes = [
+            "40001", "42P01", "08006", "57014", "23505", "55P03", "XX000", "22012",
+        ];
+        prop_oneof![
+            proptest::option::of(0_u32..90_000).prop_map(move |after| own(retry(after))),
+            (0..codes.len(), any::<bool>())
+                .prop_map(move |(code, mine)| sql(mine.then_some(7), codes[code])),
+            Just(own(Failure::Limit(Limit::Cpu))),
+            Just(own(Failure::Limit(Limit::DatabaseWait))),
+        ]
+    }
+
     proptest! {
+        /// Others never wait for a letter's turn beyond a few tries, whatever it meets.
+        #[test]
+        fn a_turn_is_over_after_a_few_tries(
+            failures in proptest::collection::vec((any_failure(), any::<bool>()), 1..60),
+            random in 0.0..1.0_f64,
+        ) {
+            let (mut tries, policy) = (Tries::default(), RetryPolicy::default());
+            let (mut in_a_row, mut in_place) = (0, 0);
+            for (broken, healthy) in failures {
+                let waited = tries.waited;
+                match tries.broke(&broken, healthy, &policy, random) {
+                    Next::AtOnce => in_a_row += 1,
+                    Next::InPlace(wait) => {
+                        (in_a_row, in_place) = (0, in_place + 1);
+                        prop_assert!(wait <= INFRASTRUCTURE_MAX && in_place <= OUTAGES);
+                    }
+                    Next::Again(wait) | Next::Stop(wait, _) => {
+                        in_a_row = 0;
+                        prop_assert!(wait <= policy.max);
+                    }
+                    Next::Reject(_) | Next::Escape(_) => break,
+                }
+                prop_assert!(in_a_row <= 3, "{in_a_row} tries in a turn");
+                prop_assert!(tries.waited >= waited, "what it waited is not forgotten");
+            }
+        }
+
         #[test]
         fn every_handler_that_asks_for_retries_comes_to_an_end(after in proptest::option::of(0_u32..200_000), random: f64) {
             let (mut tries, policy) = (Tries::default(), RetryPolicy::default());

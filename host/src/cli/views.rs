@@ -63,8 +63,10 @@ pub struct LetterRow {
     pub created_at: String,
     /// When the dead letter topic took it; none while the relay has still to publish it.
     pub published_at: Option<String>,
-    /// Why the dead letter topic does not take it.
+    /// Why the dead letter topic does not take it: what the record itself is.
     pub unpublishable: Option<String>,
+    /// Why the topic did not take it when it was last tried; it is tried again.
+    pub refusal: Option<String>,
     /// The module that handled the record.
     pub module_digest: Option<String>,
 }
@@ -94,10 +96,11 @@ impl Row for LetterRow {
             opt(self.event_id.as_ref()),
             self.code.clone(),
             self.state.clone(),
-            match (&self.published_at, &self.unpublishable) {
-                (Some(_), _) => "yes",
-                (None, Some(_)) => "unpublishable",
-                (None, None) => "no",
+            match (&self.published_at, &self.unpublishable, &self.refusal) {
+                (Some(_), ..) => "yes",
+                (None, Some(_), _) => "unpublishable",
+                (None, None, Some(_)) => "refused",
+                (None, None, None) => "no",
             }
             .to_owned(),
             self.created_at.clone(),
@@ -116,6 +119,8 @@ pub struct LetterDetail {
     pub cluster_id: String,
     /// The ids it had before replays that rejected it again.
     pub former_ids: Vec<String>,
+    /// Of those, the ones that are not on the dead letter topic yet.
+    pub unpublished_rounds: Vec<String>,
     /// When it was closed, in UTC.
     pub closed_at: Option<String>,
     /// The event's scope.
@@ -158,7 +163,11 @@ impl Fields for LetterDetail {
             ("created", letter.created_at.clone()),
             ("closed", opt(self.closed_at.as_ref())),
             ("published", opt(letter.published_at.as_ref())),
-            ("refused", opt(letter.unpublishable.as_ref())),
+            (
+                "refused",
+                opt(letter.unpublishable.as_ref().or(letter.refusal.as_ref())),
+            ),
+            ("unpublished", self.unpublished_rounds.join(", ")),
             ("module", opt(letter.module_digest.as_ref())),
             ("key", foreign(&self.key)),
             ("value", foreign(&self.value)),

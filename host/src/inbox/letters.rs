@@ -3,7 +3,7 @@
 mod change;
 mod filter;
 mod keep;
-mod publish;
+mod queue;
 
 use bytes::Bytes;
 use tidegate_core::failure::Failure;
@@ -16,6 +16,7 @@ pub(super) use filter::{Given, matching};
 
 pub use filter::LetterFilter;
 pub use keep::KeepRule;
+pub use queue::Waiting;
 
 /// What becomes of a letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,8 +79,12 @@ pub struct StoredLetter {
     pub closed_at: Option<String>,
     /// When the relay published it, in UTC.
     pub published_at: Option<String>,
-    /// Why the dead letter topic does not take it.
+    /// Why the dead letter topic does not take it: what the record itself is.
     pub unpublishable: Option<String>,
+    /// Why the topic did not take it when it was last tried; it is tried again.
+    pub refusal: Option<String>,
+    /// Of the ids it had before, those that are not on the dead letter topic yet.
+    pub unpublished_rounds: Vec<String>,
 }
 
 macro_rules! select {
@@ -89,14 +94,13 @@ macro_rules! select {
                d.event_id, d.key, d.value, d.header_names, d.header_values, d.timestamp_ms, d.timestamp_type,
                d.code, d.message, d.sqlstate, d.attempts, d.module_digest, d.status, d.created_at::text,
                (extract(epoch FROM d.created_at) * 1000)::bigint AS created_ms,
-               d.closed_at::text, d.published_at::text, d.log_epoch, d.former_ids, d.unpublishable, d.tenant, d.kind
+               d.closed_at::text, d.published_at::text, d.log_epoch, d.former_ids, d.unpublishable, d.tenant, d.refusal,
+               ARRAY(SELECT o.id FROM tidegate.dead_letter_rounds o WHERE o.letter_id = d.id ORDER BY o.replay_round), d.kind
               FROM tidegate.dead_letters d "#,
             $rest
         )
     };
 }
-
-use select;
 
 const LIST: &str = concat!(
     select!("WHERE "),
@@ -157,7 +161,7 @@ impl Inbox {
 
 pub(super) fn stored(row: &Row) -> StoredLetter {
     let attempts = u32::try_from(row.get::<_, i64>(18)).unwrap_or(u32::MAX);
-    let kind = CauseKind::read(row.get(29));
+    let kind = CauseKind::read(row.get(31));
     let cause = Cause::from_row(kind, row.get(15), row.get(16), row.get(17), attempts);
     StoredLetter {
         id: row.get(0),
@@ -182,6 +186,8 @@ pub(super) fn stored(row: &Row) -> StoredLetter {
         closed_at: row.get(23),
         published_at: row.get(24),
         unpublishable: row.get(27),
+        refusal: row.get(29),
+        unpublished_rounds: row.get(30),
     }
 }
 

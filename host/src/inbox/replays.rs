@@ -2,25 +2,47 @@
 
 mod work;
 
+use serde::Serialize;
 use tidegate_core::failure::Failure;
 use tokio_postgres::Row;
 
 use super::letters::{Given, LetterFilter, matching};
 use super::{Inbox, SqlParam};
 
+pub(super) use work::FREE_NEXT;
 pub use work::{Taken, Turn, Untried};
 
 const REQUEST: &str = "
 INSERT INTO tidegate.replays (consumer_name, requested_by, filter) VALUES ($1, $2, $3) RETURNING id";
 
-/// Every letter that may be replayed and waits in no other request, in the order of its log.
+/// Every letter that may be replayed and waits in no other request: of each tenant in the order of its log, tenants in
+/// turns, so that none waits for more of another's letters than it has itself. Letters of one tenant, topic, partition and
+/// key are a strand: none has its turn before an earlier one that was asked for has its result.
 const LETTERS: &str = concat!(
-    r#"INSERT INTO tidegate.replay_letters (replay, position, letter_id)
-SELECT $15, row_number() OVER (ORDER BY d.topic, d.partition, d.log_epoch, d."offset"), d.id
-  FROM tidegate.dead_letters d WHERE "#,
+    r#"
+WITH chosen AS (
+    SELECT d.id, d.tenant, d.topic, d.partition, d.log_epoch, d."offset",
+           sha256(convert_to(concat_ws(chr(1), coalesce(d.tenant, ''), d.topic, d.partition::text, ''), 'UTF8') || d.key)
+               AS strand
+      FROM tidegate.dead_letters d WHERE "#,
     matching!(),
-    " AND d.status = 'open' AND d.kind <> 'skipped' AND (d.replay_round < $16 OR $17)
-ON CONFLICT (letter_id) WHERE result IS NULL DO NOTHING"
+    r#" AND d.status = 'open' AND d.kind <> 'skipped' AND (d.replay_round < $16 OR $17)),
+placed AS (
+    SELECT c.*,
+           row_number() OVER (PARTITION BY c.tenant ORDER BY c.topic, c.partition, c.log_epoch, c."offset") AS nth,
+           row_number() OVER (PARTITION BY c.strand ORDER BY c.log_epoch, c."offset") AS in_strand
+      FROM chosen c)
+INSERT INTO tidegate.replay_letters (replay, position, letter_id, strand, log_epoch, "offset", due)
+SELECT $15, row_number() OVER (ORDER BY p.nth, p.topic, p.partition, p.log_epoch, p."offset"), p.id, p.strand,
+       p.log_epoch, p."offset",
+       CASE WHEN p.strand IS NULL THEN '-infinity'::timestamptz
+            WHEN p.in_strand > 1 OR EXISTS (
+                SELECT 1 FROM tidegate.replay_letters b
+                 WHERE b.strand = p.strand AND b.result IS NULL
+                   AND (b.log_epoch, b."offset") < (p.log_epoch, p."offset"))
+            THEN 'infinity' ELSE '-infinity' END
+  FROM placed p
+ON CONFLICT (letter_id) WHERE result IS NULL DO NOTHING"#
 );
 
 const COUNTED: &str = "
@@ -49,9 +71,25 @@ const WAITING: &str = concat!(
 );
 
 const PROGRESS: &str = "
-SELECT id, consumer_name, status, letters, resolved, rejected, duplicate, gone, waits, requested_at::text,
-       requested_by, filter, owner IS NOT NULL, kept
-  FROM tidegate.replays WHERE id = ANY ($1) ORDER BY id";
+SELECT r.id, r.consumer_name, r.status, r.letters, r.resolved, r.rejected, r.duplicate, r.gone, r.waits,
+       r.requested_at::text, r.requested_by, r.filter, r.owner IS NOT NULL, r.kept,
+       (SELECT count(*) FROM tidegate.replay_letters l
+         WHERE l.replay = r.id AND l.result IS NULL AND l.due > '-infinity' AND l.due < 'infinity'),
+       (SELECT count(*) FROM tidegate.replay_letters l
+         WHERE l.replay = r.id AND l.result IS NULL AND l.due > '-infinity' AND l.due < 'infinity' AND l.stopped),
+       (SELECT count(*) FROM tidegate.replay_letters l
+         WHERE l.replay = r.id AND l.result IS NULL AND l.due = 'infinity')
+  FROM tidegate.replays r WHERE r.id = ANY ($1) ORDER BY r.id";
+
+/// The first few letters of a request that wait by themselves, those first that somebody has to do something for.
+const WAITS: &str = "
+SELECT l.letter_id, d.tenant, l.waits FROM tidegate.replay_letters l
+  LEFT JOIN tidegate.dead_letters d ON d.id = l.letter_id
+ WHERE l.replay = $1 AND l.result IS NULL AND l.due > '-infinity' AND l.due < 'infinity'
+ ORDER BY l.stopped DESC, l.position LIMIT $2";
+
+/// So many are named.
+const NAMED: i64 = 20;
 
 const CANCEL: &str = "
 WITH request AS (
@@ -155,12 +193,57 @@ pub struct ReplayProgress {
     pub filter: String,
     /// Whether a host has taken it up.
     pub taken: bool,
+    /// Letters that wait by themselves after a try that broke.
+    pub waiting: i64,
+    /// Those of them for which somebody has to change something.
+    pub stopped: i64,
+    /// Letters that have no turn before an earlier one of their tenant and key has its result.
+    pub behind: i64,
+    /// Some of the letters that wait.
+    pub which: Vec<WaitingLetter>,
+}
+
+/// A letter that waits by itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WaitingLetter {
+    /// Its id.
+    pub letter: String,
+    /// Its tenant, where there are tenants.
+    pub tenant: Option<String>,
+    /// What it waits for.
+    pub waits: String,
+}
+
+impl std::fmt::Display for WaitingLetter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.tenant {
+            Some(tenant) => write!(
+                f,
+                "letter {} of tenant {tenant}: {}",
+                self.letter, self.waits
+            ),
+            None => write!(f, "letter {}: {}", self.letter, self.waits),
+        }
+    }
 }
 
 impl ReplayProgress {
     /// Letters that had their turn.
     pub fn settled(&self) -> i64 {
         self.resolved + self.rejected + self.duplicate + self.gone + self.kept
+    }
+
+    /// Whether nothing goes on before somebody changes something: each letter without a result is stopped, or behind one
+    /// that is.
+    pub fn is_stopped(&self) -> bool {
+        let left = self.letters - self.settled();
+        self.status == "open" && self.stopped > 0 && self.stopped + self.behind == left
+    }
+
+    /// What it waits for as a whole, or else the first of the letters that wait by themselves.
+    pub fn words(&self) -> Option<String> {
+        let which = self.which.first().map(ToString::to_string);
+        self.waits.clone().or(which)
     }
 }
 
@@ -211,12 +294,13 @@ impl Inbox {
 
     /// How far these requests have come.
     pub async fn replays(&self, ids: &[i64]) -> Result<Vec<ReplayProgress>, Failure> {
-        Ok(self
-            .read(PROGRESS, &[&ids])
-            .await?
-            .iter()
-            .map(progress)
-            .collect())
+        let rows = self.read(PROGRESS, &[&ids]).await?;
+        let mut all: Vec<ReplayProgress> = rows.iter().map(progress).collect();
+        for replay in all.iter_mut().filter(|replay| replay.waiting > 0) {
+            let which = self.read(WAITS, &[&replay.id, &NAMED]).await?;
+            replay.which = which.iter().map(waiting).collect();
+        }
+        Ok(all)
     }
 
     /// Ends an open request; letters that had no turn yet stay as they are. How many those were; none if there is no
@@ -257,5 +341,17 @@ fn progress(row: &Row) -> ReplayProgress {
         requested_by: row.get(10),
         filter: row.get(11),
         taken: row.get(12),
+        waiting: row.get(14),
+        stopped: row.get(15),
+        behind: row.get(16),
+        which: Vec::new(),
+    }
+}
+
+fn waiting(row: &Row) -> WaitingLetter {
+    WaitingLetter {
+        letter: row.get(0),
+        tenant: row.get(1),
+        waits: row.get::<_, Option<String>>(2).unwrap_or_default(),
     }
 }

@@ -15,8 +15,12 @@ SELECT c.name, o.letters, (extract(epoch FROM now() - o.oldest) * 1000)::bigint,
   FROM unnest($1::text[]) AS c (name),
        LATERAL (SELECT count(*) AS letters, min(d.created_at) AS oldest FROM tidegate.dead_letters d
                  WHERE d.consumer_name = c.name AND d.status = 'open') o,
-       LATERAL (SELECT count(*) AS letters, min(d.created_at) AS oldest FROM tidegate.dead_letters d
-                 WHERE d.consumer_name = c.name AND d.published_at IS NULL AND d.unpublishable IS NULL) u";
+       LATERAL (SELECT count(*) AS letters, min(w.created_at) AS oldest FROM (
+                    SELECT d.created_at FROM tidegate.dead_letters d
+                     WHERE d.consumer_name = c.name AND d.published_at IS NULL AND d.unpublishable IS NULL
+                     UNION ALL
+                    SELECT r.created_at FROM tidegate.dead_letter_rounds r
+                     WHERE r.consumer_name = c.name AND r.unpublishable IS NULL) w) u";
 
 /// The oldest claim that pruning may take once its grace is over, and how many an open letter keeps from it.
 const CLAIMS: &str = "
@@ -41,7 +45,7 @@ pub struct LetterFigures {
     pub open: i64,
     /// How long ago the oldest of them was written.
     pub oldest_open: Duration,
-    /// Letters that are not on the dead letter topic yet.
+    /// Letters, and earlier rounds of theirs, that are not on the dead letter topic yet.
     pub unpublished: i64,
     /// How long ago the oldest of them was written.
     pub oldest_unpublished: Duration,

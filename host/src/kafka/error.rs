@@ -48,14 +48,6 @@ pub enum KafkaError {
         /// Whether the same call may succeed later.
         transient: bool,
     },
-    /// The broker, or librdkafka, does not take this record, and never will as things are set.
-    #[error("{what}: {reason}")]
-    Unpublishable {
-        /// What was asked.
-        what: String,
-        /// The error's text.
-        reason: String,
-    },
     /// The partition is not, or no longer, assigned to this consumer.
     #[error("{0} is not assigned to this host")]
     NotAssigned(TopicPartition),
@@ -90,7 +82,6 @@ impl KafkaError {
             KafkaError::Refused { transient, .. } => *transient,
             KafkaError::Options { .. }
             | KafkaError::TopicName { .. }
-            | KafkaError::Unpublishable { .. }
             | KafkaError::NotAssigned(_)
             | KafkaError::BadOffset { .. }
             | KafkaError::Closed(_)
@@ -109,18 +100,6 @@ impl KafkaError {
                 None => text(error),
             },
             transient: code.is_none_or(|code| remedy(code).is_none() && !is_final(code)),
-        }
-    }
-
-    /// An error that answered the publishing of one record: the record's own, or the topic's and the broker's.
-    pub(super) fn unpublished(what: String, error: &Client) -> Self {
-        let code = error.rdkafka_error_code();
-        match code.is_some_and(is_the_records) {
-            true => KafkaError::Unpublishable {
-                what,
-                reason: text(error),
-            },
-            false => KafkaError::refused(what, error),
         }
     }
 
@@ -186,17 +165,6 @@ fn passing(code: Code) -> Option<&'static str> {
         ),
         _ => None,
     }
-}
-
-/// Errors about one record alone: the next one may be taken.
-fn is_the_records(code: Code) -> bool {
-    matches!(
-        code,
-        Code::MessageSizeTooLarge
-            | Code::InvalidRecord
-            | Code::InvalidArgument
-            | Code::InvalidTimestamp
-    )
 }
 
 /// Errors about one message that sending again cannot mend.

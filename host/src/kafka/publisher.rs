@@ -12,6 +12,7 @@ use rdkafka::producer::{FutureProducer, FutureRecord, Producer as _};
 use tidegate_core::record::Header;
 
 use super::context::LibraryLog;
+use super::refusals::{Unpublished, unpublished};
 use super::{KafkaError, names, options};
 use crate::config::KafkaConfig;
 
@@ -56,12 +57,11 @@ impl Publisher {
     /// Publishes one letter and returns the partition and offset that Kafka acknowledged.
     ///
     /// # Errors
-    /// [`KafkaError::Unpublishable`] is the letter's own (too large, for one) and does not pass by itself. All others
-    /// ask for another try, which may publish a letter twice (its id tells).
-    pub async fn publish(&self, letter: Outgoing) -> Result<(i32, i64), KafkaError> {
-        names::check_topic(&letter.topic)?;
-        let what = format!("publishing to {:?}", letter.topic);
-        let producer = self.current()?;
+    /// Whose fault it is. Where it is not the record's own, another try may publish a letter twice (its id tells).
+    pub async fn publish(&self, letter: Outgoing) -> Result<(i32, i64), Unpublished> {
+        let setup = |error: KafkaError| Unpublished::setup(error.to_string());
+        names::check_topic(&letter.topic).map_err(setup)?;
+        let producer = self.current().map_err(setup)?;
         let headers = wire(&letter.headers);
         let mut record = FutureRecord::to(&letter.topic).headers(headers);
         record.key = letter.key.as_deref();
@@ -69,20 +69,18 @@ impl Publisher {
         let sent = tokio::time::timeout(DELIVERY, producer.send(record, ROOM)).await;
         match sent {
             Ok(Ok(delivery)) => Ok((delivery.partition, delivery.offset)),
-            Ok(Err((error, _))) => Err(KafkaError::unpublished(what, &error)),
-            Err(_) => Err(KafkaError::Timeout {
-                what,
-                after: DELIVERY,
-            }),
+            Ok(Err((error, _))) => {
+                let fatal = producer.client().fatal_error().map(|(code, _)| code);
+                Err(unpublished(&error, fatal))
+            }
+            Err(_) => Err(Unpublished::late(format!("no answer within {DELIVERY:?}"))),
         }
     }
 
-    /// Waits for letters under way, to the deadline, and ends the client.
-    pub async fn close(self, deadline: Duration) {
-        let producer = self
-            .producer
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
+    /// Waits for letters under way, to the deadline.
+    pub async fn close(&self, deadline: Duration) {
+        let producer = self.producer.lock().map(|p| p.clone());
+        let producer = producer.unwrap_or_else(|poisoned| poisoned.into_inner().clone());
         let end = tokio::task::spawn_blocking(move || producer.flush(deadline));
         match tokio::time::timeout(deadline + Duration::from_secs(1), end).await {
             Ok(Ok(Ok(()))) => {}

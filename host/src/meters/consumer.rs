@@ -32,7 +32,8 @@ pub struct Meters {
     guest_cpu: Histogram,
     guest_memory: Histogram,
     published: Counter,
-    publish_failures: Counter,
+    /// Dead letter topics that have a label of their own.
+    letter_topics: Codes,
     places: Arc<Places>,
     /// Batches whose COMMIT was not answered: one a partition at most.
     unknown: Mutex<HashMap<TopicPartition, Tally>>,
@@ -78,6 +79,11 @@ impl Meters {
                 .counter(&names::LIMITS, &[name, limit])
                 .increment(0);
         }
+        for topic in config.dead_letter_topic.as_deref().into_iter().chain([""]) {
+            registry
+                .counter(&names::PUBLISH_FAILURES, &[name, topic])
+                .increment(0);
+        }
         Arc::new(Self {
             consumer: name.into(),
             topics: config.topics.iter().map(topic).collect(),
@@ -87,7 +93,7 @@ impl Meters {
             guest_cpu: histogram(&names::GUEST_CPU),
             guest_memory: histogram(&names::GUEST_MEMORY),
             published: registry.counter(&names::PUBLISHED, &[name]),
-            publish_failures: registry.counter(&names::PUBLISH_FAILURES, &[name]),
+            letter_topics: Codes::with_room(TENANTS),
             places: Arc::default(),
             unknown: Mutex::default(),
             registry: registry.clone(),
@@ -202,9 +208,12 @@ impl Meters {
         self.published.increment(letters);
     }
 
-    /// The relay failed and leaves off for a while.
-    pub fn publishing_failed(&self) {
-        self.publish_failures.increment(1);
+    /// The relay failed and leaves off for a while: at this topic, or without one at the database.
+    pub fn publishing_failed(&self, topic: &str) {
+        let labels = [&*self.consumer, self.letter_topics.label(topic)];
+        self.registry
+            .counter(&names::PUBLISH_FAILURES, &labels)
+            .increment(1);
     }
 
     /// A partition is assigned here until the answer is dropped.

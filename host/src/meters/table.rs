@@ -119,8 +119,9 @@ metrics! {
         "Linear memory of a guest instance at its end", "";
     PUBLISHED: Kind::Counter, "tidegate_dead_letters_published_total", ["consumer"],
         "Dead letters published to the dead letter topic and marked so", "";
-    PUBLISH_FAILURES: Kind::Counter, "tidegate_dead_letter_publish_failures_total", ["consumer"],
-        "Failures of the relay: it cannot read, publish or mark dead letters and tries again", "";
+    PUBLISH_FAILURES: Kind::Counter, "tidegate_dead_letter_publish_failures_total", ["consumer", "topic"],
+        "Failures of the relay, which tries again: at a dead letter topic, or without a topic at the database; beyond 200 topics a consumer the topic is other",
+        "";
     PRUNED: Kind::Counter, "tidegate_pruned_claims_total", [],
         "Expired claims removed by this host, of whatever consumer", "";
     POSITION_LAG: Kind::Gauge, "tidegate_position_lag_records", ["consumer", "topic", "partition"],

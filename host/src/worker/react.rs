@@ -345,7 +345,7 @@ impl Partition {
 }
 
 /// A failure in one line: a trap's frames and a guest's last words are in the dead letter, and in its own lines.
-fn short(failure: &Failure) -> String {
+pub(super) fn short(failure: &Failure) -> String {
     let text = failure.to_string();
     let line = text.lines().next().unwrap_or_default();
     tidegate_core::text::bounded(line, 400)

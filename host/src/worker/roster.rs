@@ -14,6 +14,8 @@ pub struct Roster {
     /// What the fence compares.
     pub revision: i64,
     entries: HashMap<TenantName, Entry>,
+    /// Dead letter topics of tenants that have their own, whether they run or not.
+    letters: HashMap<TenantName, String>,
     unknown: Otherwise,
     disabled: Otherwise,
 }
@@ -23,7 +25,7 @@ pub struct Roster {
 pub enum Entry {
     /// Its records are handled.
     Running(Arc<Tenant>),
-    /// Its records are not handled. What is known of it says where its letters go.
+    /// Its records are not handled.
     Held(NotRunning, Option<Arc<Tenant>>),
     /// Its module is being loaded: its records wait.
     Loading,
@@ -41,11 +43,17 @@ pub enum Fare {
 }
 
 impl Roster {
-    /// With these tenants.
-    pub fn new(revision: i64, config: &TenantsConfig, entries: HashMap<TenantName, Entry>) -> Self {
+    /// With these tenants, and the dead letter topics of those that have their own.
+    pub fn new(
+        revision: i64,
+        config: &TenantsConfig,
+        entries: HashMap<TenantName, Entry>,
+        letters: HashMap<TenantName, String>,
+    ) -> Self {
         Self {
             revision,
             entries,
+            letters,
             unknown: config.unknown,
             disabled: config.disabled,
         }
@@ -71,10 +79,7 @@ impl Roster {
     /// The dead letter topic of a tenant's own, if it has one.
     pub fn letters_to(&self, tenant: &str) -> Option<&str> {
         let name = TenantName::new(tenant)?;
-        match self.entries.get(&name)? {
-            Entry::Running(tenant) | Entry::Held(_, Some(tenant)) => tenant.letters_to.as_deref(),
-            Entry::Held(_, None) | Entry::Loading => None,
-        }
+        self.letters.get(&name).map(String::as_str)
     }
 
     /// All tenants, in no order.

@@ -229,7 +229,13 @@ impl Keeper {
         self.known.retain(|name, _| tenants.contains_key(name));
         self.tenants = tenants;
         let revision = self.revision.unwrap_or_default();
-        let roster = Roster::new(revision, &self.config, entries);
+        // Also of those that cannot run here: their letters go nowhere else for that.
+        let letters = self.tenants.iter().filter_map(|(name, defined)| {
+            let topic = defined.config.as_ref().ok()?.dead_letter_topic.clone();
+            topic.map(|topic| (name.clone(), topic))
+        });
+        let letters = letters.collect();
+        let roster = Roster::new(revision, &self.config, entries, letters);
         self.shared.roster_is(Arc::new(roster));
     }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate::inbox::{
-    LetterFilter, LetterStatus, ReplayBegun, ReplayEnd, ReplayHead, ReplayRequest, ReplayResult,
-    Taken, Transaction, Turn, Wall,
+    KeepRule, LetterFilter, LetterStatus, ReplayBegun, ReplayEnd, ReplayHead, ReplayRequest,
+    ReplayResult, Taken, Transaction, Turn, Waiting, Wall,
 };
 use tidegate_core::claim::{ClaimRequest, Claimed};
 use tidegate_core::letter::{Cause, CauseKind, Letter, letter_id};
@@ -120,6 +120,7 @@ pub(super) fn resolved() -> ReplayEnd {
         outcomes: Vec::new(),
         superseded: vec![(Arc::default(), hour("e", 0).event_id)],
         result: ReplayResult::Resolved,
+        publishes: true,
         module_digest: Some([5; 32]),
     }
 }
@@ -181,6 +182,7 @@ async fn a_letter_that_is_rejected_again_makes_room_for_itself_and_keeps_its_cla
             tenant: None,
             cause: cause("again"),
         },
+        publishes: true,
         module_digest: Some([5; 32]),
     };
     transaction.commit_replay(end).await.expect("committed");
@@ -196,6 +198,11 @@ async fn a_letter_that_is_rejected_again_makes_room_for_itself_and_keeps_its_cla
         ("again", LetterStatus::Open)
     );
     assert_eq!(letter.former_ids, [id(0, 0)]);
+    assert_eq!(
+        letter.unpublished_rounds,
+        [id(0, 0)],
+        "it was not published yet"
+    );
     let claim = "SELECT count(*) FROM tidegate.processed_events WHERE event_id = 'e' AND outcome = 'rejected'";
     assert_eq!(db.number(claim).await, 1);
     assert_eq!(
@@ -203,6 +210,95 @@ async fn a_letter_that_is_rejected_again_makes_room_for_itself_and_keeps_its_cla
             .await,
         1
     );
+}
+
+/// A round that its letter has left behind is published, released and kept as the letter is.
+#[tokio::test(flavor = "multi_thread")]
+async fn rounds_are_published_in_order_and_go_with_their_letter() {
+    let (db, turn) = turn(Wall::Grammar).await;
+    let (transaction, _) = open(&db, &turn).await;
+    let end = ReplayEnd {
+        outcomes: Vec::new(),
+        superseded: Vec::new(),
+        result: ReplayResult::Rejected {
+            id: id(0, 1),
+            event: (String::new(), Some("f".into())),
+            tenant: None,
+            cause: cause("again"),
+        },
+        publishes: true,
+        module_digest: None,
+    };
+    transaction.commit_replay(end).await.expect("committed");
+    let queue = async || {
+        let waiting = Waiting {
+            consumer: "c",
+            owners: &[db.owner],
+            tenants: &[String::new()],
+            most: 10,
+            bytes: 1,
+        };
+        db.inbox.unpublished(waiting).await.expect("read")
+    };
+    // Bytes bound a run, but for its first letter.
+    let first = queue().await;
+    let seen: Vec<_> = first
+        .iter()
+        .map(|l| (l.id.clone(), l.replay_round, l.letter.cause.code.clone()))
+        .collect();
+    assert_eq!(seen, [(id(0, 0), 0, "first".to_owned())]);
+    assert_eq!(first[0].letter.event_id.as_deref(), Some("e"));
+    let too_large = [(id(0, 0), "too large".to_owned())];
+    let marked = db.inbox.mark_unpublishable(&too_large).await;
+    assert_eq!(marked.expect("marked"), 1);
+    assert_eq!(queue().await[0].id, id(0, 1));
+    assert_eq!(
+        db.inbox.mark_published(&[id(0, 1)]).await.expect("marked"),
+        1
+    );
+    assert!(queue().await.is_empty());
+
+    // `dlt publish` finds a round by its letter.
+    let filter = LetterFilter {
+        unpublishable: true,
+        ..LetterFilter::default()
+    };
+    assert_eq!(db.inbox.count_letters(&filter).await.expect("counted"), 1);
+    assert_eq!(
+        db.inbox
+            .release_unpublishable(&filter)
+            .await
+            .expect("released"),
+        1
+    );
+    assert_eq!(queue().await[0].id, id(0, 0));
+
+    db.run("UPDATE tidegate.dead_letters SET status = 'discarded', closed_at = now() - interval '1 day'").await;
+    let rule = KeepRule {
+        keep: vec![("c".into(), Duration::ZERO, true)],
+        others: Duration::ZERO,
+    };
+    assert_eq!(
+        db.inbox
+            .drop_closed_letters(&rule, 10)
+            .await
+            .expect("asked"),
+        0,
+        "a round is still to be published"
+    );
+    db.inbox
+        .mark_unpublishable(&[(id(0, 0), "too large".into())])
+        .await
+        .expect("marked");
+    assert_eq!(
+        db.inbox
+            .drop_closed_letters(&rule, 10)
+            .await
+            .expect("dropped"),
+        1
+    );
+    let rounds = "SELECT count(*) FROM tidegate.dead_letter_rounds";
+    assert_eq!(db.number(rounds).await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -49,6 +49,8 @@ struct Line<'a> {
     closed_at: Option<&'a str>,
     published_at: Option<&'a str>,
     unpublishable: Option<&'a str>,
+    refusal: Option<&'a str>,
+    unpublished_rounds: &'a [String],
     module_digest: Option<String>,
 }
 
@@ -163,6 +165,8 @@ fn line<'a>(config: &Config, stored: &'a StoredLetter) -> Line<'a> {
         closed_at: stored.closed_at.as_deref(),
         published_at: stored.published_at.as_deref(),
         unpublishable: stored.unpublishable.as_deref(),
+        refusal: stored.refusal.as_deref(),
+        unpublished_rounds: &stored.unpublished_rounds,
         module_digest: stored.letter.module_digest.as_ref().map(hex::encode),
     }
 }

@@ -7,7 +7,7 @@ use super::super::{CliError, FormatArgs, open, output, render};
 use super::filter::FilterArgs;
 use super::watch::{Watched, watch};
 use crate::config::Config;
-use crate::inbox::{Inbox, Planned, Prospect, ReplayRequest};
+use crate::inbox::{Inbox, Planned, Prospect, ReplayProgress, ReplayRequest};
 
 /// The most letters that a dry run looks at.
 const PLANNED: i64 = 100_000;
@@ -168,6 +168,25 @@ async fn detach(
     output::print(&render::list(args.format, &rows, "nothing to replay"))
 }
 
+/// Which letters wait, and what for.
+fn still_waiting(replays: &[ReplayProgress]) -> String {
+    let waiting: i64 = replays.iter().map(|replay| replay.waiting).sum();
+    let behind: i64 = replays.iter().map(|replay| replay.behind).sum();
+    let which = replays.iter().flat_map(|replay| &replay.which);
+    let which: Vec<String> = which.map(ToString::to_string).collect();
+    let more = waiting - i64::try_from(which.len()).unwrap_or(0);
+    let more = if more > 0 {
+        format!("; and {more} more")
+    } else {
+        String::new()
+    };
+    let behind = match behind {
+        0 => String::new(),
+        behind => format!("; {behind} letters of the same keys are behind them"),
+    };
+    format!("{}{more}{behind}", which.join("; "))
+}
+
 /// Watches to the end and prints what came of it. Letters that stay open are a failure.
 async fn end(inbox: &Inbox, ids: Vec<i64>, args: FormatArgs) -> Result<(), CliError> {
     let (replays, watched) = watch(inbox, &ids).await?;
@@ -177,6 +196,7 @@ async fn end(inbox: &Inbox, ids: Vec<i64>, args: FormatArgs) -> Result<(), CliEr
     }
     let rejected: i64 = replays.iter().map(|replay| replay.rejected).sum();
     let cancelled = replays.iter().any(|replay| replay.status == "cancelled");
+    let waiting = still_waiting(&replays);
     let rows: Vec<ReplayRow> = replays.into_iter().map(ReplayRow::from).collect();
     output::print(&render::list(args.format, &rows, "nothing to replay"))?;
     let again: Vec<String> = ids
@@ -192,6 +212,9 @@ async fn end(inbox: &Inbox, ids: Vec<i64>, args: FormatArgs) -> Result<(), CliEr
         Watched::Ended => Ok(()),
         Watched::Interrupted => Err(CliError::Failed(format!(
             "no longer watched; the replay goes on: {again} watches it again"
+        ))),
+        Watched::Stopped => Err(CliError::Failed(format!(
+            "letters wait for something to be changed; the replay stays open, its host tries them again and again, and {again} watches it: {waiting}"
         ))),
         Watched::NoHost(consumer) => Err(CliError::Failed(format!(
             "no host of consumer {consumer:?} is alive; the replay is kept and waits for one: start one, and {again} watches"

@@ -61,6 +61,7 @@ fn row(config: &Config, stored: &StoredLetter) -> LetterRow {
         created_at: stored.created_at.clone(),
         published_at: stored.published_at.clone(),
         unpublishable: stored.unpublishable.clone(),
+        refusal: stored.refusal.clone(),
         module_digest: stored.letter.module_digest.as_ref().map(hex::encode),
     }
 }
@@ -74,6 +75,7 @@ fn detail(config: &Config, stored: StoredLetter) -> LetterDetail {
         letter,
         cluster_id: stored.cluster_id,
         former_ids: stored.former_ids,
+        unpublished_rounds: stored.unpublished_rounds,
         scope: stored.letter.scope,
         server_message: stored.letter.cause.server.map(|w| w.as_str().to_owned()),
         closed_at: stored.closed_at,

@@ -18,6 +18,8 @@ const HOSTS: Duration = Duration::from_secs(2);
 const GONE: Duration = Duration::from_secs(30);
 /// How often it asks a database that is away.
 const AWAY: Duration = Duration::from_secs(1);
+/// How long nothing may go on before somebody changes something, until watching ends.
+const STOPPED: Duration = Duration::from_secs(5);
 /// How often a line is logged while something goes on.
 const LINE: Duration = Duration::from_secs(5);
 
@@ -29,6 +31,8 @@ pub(super) enum Watched {
     Interrupted,
     /// Nobody is there to do the work of this consumer.
     NoHost(String),
+    /// All letters that are left wait for somebody to change something.
+    Stopped,
 }
 
 /// Watches these replays to their end; where they stand then, and how it came to that.
@@ -39,7 +43,7 @@ pub(super) async fn watch(
     let mut view = View::new();
     let mut hosts = Hosts::default();
     // The hosts go on once the database is back, and so does who watches them.
-    let (mut seen, mut last) = (false, Vec::new());
+    let (mut seen, mut last, mut stopped) = (false, Vec::new(), None);
     loop {
         let replays = match inbox.replays(ids).await {
             Err(Failure::Unreachable { message }) if seen => {
@@ -62,6 +66,17 @@ pub(super) async fn watch(
             view.end();
             let consumer = open.consumer.clone();
             return Ok((replays, Watched::NoHost(consumer)));
+        }
+        let mut open = replays.iter().filter(|replay| replay.status == "open");
+        match open.all(ReplayProgress::is_stopped) {
+            true => {
+                let since = *stopped.get_or_insert_with(Instant::now);
+                if since.elapsed() >= STOPPED {
+                    view.end();
+                    return Ok((replays, Watched::Stopped));
+                }
+            }
+            false => stopped = None,
         }
         last = replays;
         if interrupted_within(LOOK).await {
@@ -127,7 +142,7 @@ impl View {
         let sum = |of: fn(&ReplayProgress) -> i64| replays.iter().map(of).sum::<i64>();
         let (letters, settled) = (sum(|r| r.letters), sum(ReplayProgress::settled));
         let rejected = sum(|r| r.rejected);
-        let waits = replays.iter().find_map(|r| r.waits.clone());
+        let waits = replays.iter().find_map(ReplayProgress::words);
         if let Some(bar) = &self.bar {
             bar.set_length(u64::try_from(letters).unwrap_or(0));
             bar.set_position(u64::try_from(settled).unwrap_or(0));

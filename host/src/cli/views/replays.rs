@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::super::render::{Row, opt};
-use crate::inbox::ReplayProgress;
+use crate::inbox::{ReplayProgress, WaitingLetter};
 
 /// A letter that a replay would take, or leave.
 #[derive(Clone, Debug, Serialize)]
@@ -62,8 +62,14 @@ pub struct ReplayRow {
     pub gone: i64,
     /// Left as they are: their tenant could not run.
     pub kept: i64,
-    /// What it waits for.
+    /// What it waits for: as a whole, or else the first of its letters that wait.
     pub waits: Option<String>,
+    /// Letters that wait by themselves after a try that broke.
+    pub waiting: i64,
+    /// Letters that have no turn before an earlier one of their tenant and key has its result.
+    pub behind: i64,
+    /// Some of the letters that wait, and what for.
+    pub which: Vec<WaitingLetter>,
     /// When it was asked for, in UTC.
     pub requested_at: String,
     /// By whom.
@@ -74,6 +80,7 @@ pub struct ReplayRow {
 
 impl From<ReplayProgress> for ReplayRow {
     fn from(replay: ReplayProgress) -> Self {
+        let waits = replay.words();
         Self {
             id: replay.id,
             consumer: replay.consumer,
@@ -84,7 +91,10 @@ impl From<ReplayProgress> for ReplayRow {
             duplicate: replay.duplicate,
             gone: replay.gone,
             kept: replay.kept,
-            waits: replay.waits,
+            waits,
+            waiting: replay.waiting,
+            behind: replay.behind,
+            which: replay.which,
             requested_at: replay.requested_at,
             requested_by: replay.requested_by,
             filter: replay.filter,
@@ -103,6 +113,7 @@ impl Row for ReplayRow {
         "duplicate",
         "gone",
         "kept",
+        "waiting",
         "waits",
     ];
 
@@ -117,6 +128,7 @@ impl Row for ReplayRow {
             self.duplicate.to_string(),
             self.gone.to_string(),
             self.kept.to_string(),
+            (self.waiting + self.behind).to_string(),
             opt(self.waits.as_ref()),
         ]
     }

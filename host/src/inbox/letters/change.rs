@@ -20,11 +20,17 @@ const DISCARD: &str = concat!(
     " AND d.status = 'open' ORDER BY d.id LIMIT $15 FOR UPDATE)) RETURNING id"
 );
 
+/// Marks of earlier rounds go with the letter's.
 const RELEASE: &str = concat!(
-    "UPDATE tidegate.dead_letters SET unpublishable = NULL WHERE id = ANY (ARRAY(
+    "WITH chosen AS (
         SELECT d.id FROM tidegate.dead_letters d WHERE ",
     matching!(),
-    " AND d.unpublishable IS NOT NULL ORDER BY d.id LIMIT $15 FOR UPDATE)) RETURNING id"
+    " AND (d.unpublishable IS NOT NULL OR EXISTS (
+            SELECT 1 FROM tidegate.dead_letter_rounds r WHERE r.letter_id = d.id AND r.unpublishable IS NOT NULL))
+         ORDER BY d.id LIMIT $15 FOR UPDATE OF d),
+    rounds AS (
+        UPDATE tidegate.dead_letter_rounds r SET unpublishable = NULL FROM chosen c WHERE r.letter_id = c.id)
+    UPDATE tidegate.dead_letters d SET unpublishable = NULL FROM chosen c WHERE d.id = c.id RETURNING d.id"
 );
 
 impl Inbox {

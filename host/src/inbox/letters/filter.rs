@@ -30,7 +30,7 @@ pub struct LetterFilter {
     pub module: Option<String>,
     /// With one of these ids, now or before a replay, if there are any.
     pub ids: Vec<String>,
-    /// That the dead letter topic does not take.
+    /// That the dead letter topic does not take, in this round or an earlier one.
     pub unpublishable: bool,
     /// That led to this brake of their consumer, or tenant.
     pub episode: Option<i32>,
@@ -48,7 +48,8 @@ macro_rules! matching {
          AND ($8::bigint IS NULL OR d.created_at < to_timestamp($8::bigint / 1000.0)) \
          AND ($9::text IS NULL OR starts_with(encode(d.module_digest, 'hex'), $9)) \
          AND ($10::text[] IS NULL OR d.id = ANY ($10) OR d.former_ids && $10) \
-         AND (NOT $11::bool OR d.unpublishable IS NOT NULL) AND ($12::int IS NULL OR d.episode = $12) \
+         AND (NOT $11::bool OR d.unpublishable IS NOT NULL OR EXISTS ( \
+             SELECT 1 FROM tidegate.dead_letter_rounds o WHERE o.letter_id = d.id AND o.unpublishable IS NOT NULL)) AND ($12::int IS NULL OR d.episode = $12) \
          AND ($13::text IS NULL OR d.tenant = $13) AND ($14::text[] IS NULL OR d.kind = ANY ($14))"
     };
 }

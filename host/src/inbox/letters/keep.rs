@@ -7,8 +7,10 @@ use tidegate_core::failure::Failure;
 use super::super::Inbox;
 use super::super::prune::micros;
 
-/// Open letters stay for ever, and so do those that are yet to be published.
+/// Open letters stay for ever, and so do those that are yet to be published, or have rounds that are. What is kept of
+/// other rounds goes with its letter.
 const LETTERS: &str = "
+WITH gone AS (
 DELETE FROM tidegate.dead_letters WHERE ctid = ANY (ARRAY(
     SELECT d.ctid
       FROM tidegate.dead_letters d
@@ -17,10 +19,14 @@ DELETE FROM tidegate.dead_letters WHERE ctid = ANY (ARRAY(
      WHERE d.closed_at < now() - $5::bigint * interval '1 microsecond'
        AND d.closed_at < now() - coalesce(k.keep_us, $4::bigint) * interval '1 microsecond'
        AND (d.published_at IS NOT NULL OR d.unpublishable IS NOT NULL OR NOT coalesce(k.publishes, true))
+       AND (NOT coalesce(k.publishes, true) OR NOT EXISTS (
+           SELECT 1 FROM tidegate.dead_letter_rounds r WHERE r.letter_id = d.id AND r.unpublishable IS NULL))
      ORDER BY d.closed_at
      LIMIT $6
        FOR UPDATE OF d SKIP LOCKED))
-RETURNING 1";
+RETURNING id),
+rounds AS (DELETE FROM tidegate.dead_letter_rounds r USING gone g WHERE r.letter_id = g.id)
+SELECT 1 FROM gone";
 
 /// A request goes with its letters' turns.
 const REPLAYS: &str = "

@@ -15,7 +15,8 @@ use crate::inbox::connection::send;
 /// open stands as it is, and so does another open letter of the position.
 pub(super) const WRITE: &str = r#"
 WITH again AS (
-    UPDATE tidegate.dead_letters SET status = 'open', closed_at = NULL, published_at = NULL, unpublishable = NULL, created_at = now(),
+    UPDATE tidegate.dead_letters SET status = 'open', closed_at = NULL, published_at = NULL, unpublishable = NULL, refusal = NULL,
+           created_at = now(),
            code = $14, message = $15, sqlstate = $16, attempts = $17, module_digest = $18, tenant = $21, kind = $22
      WHERE id = $1 AND status <> 'open')
 INSERT INTO tidegate.dead_letters (id, consumer_name, cluster_id, topic, partition, "offset", scope, event_id, key,

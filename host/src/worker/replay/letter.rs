@@ -1,4 +1,4 @@
-//! One letter's turn: tried until it is handled, rejected again, or somebody else's.
+//! One letter's turn: handled, rejected again, put off, or found to be somebody else's.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tidegate_core::crash;
 use tidegate_core::failure::Broken;
 use tidegate_core::letter::{Cause, letter_id};
 use tidegate_core::outcome::Outcome;
-use tidegate_core::replay::{Around, Next, Tries, took_hosts_down};
+use tidegate_core::replay::{Around, Next, Tries, Wait, took_hosts_down};
 use tidegate_core::verdict::{Facts, cause};
 use tidegate_core::witness::Others;
 
@@ -16,9 +16,10 @@ use crate::inbox::{ReplayBegun, ReplayEnd, ReplayHead, ReplayResult, StoredLette
 use crate::worker::cast::{Cast, Part, Runner};
 use crate::worker::guests::{Guests, Ran};
 use crate::worker::pending::Pending;
+use crate::worker::react::short;
 use crate::worker::shared::Shared;
 
-/// How long it waits at a time for a consumer or a module that is held back.
+/// How long it waits at a time for a consumer that is held back, or for tenants that are being read.
 const HELD: Duration = Duration::from_millis(500);
 
 /// How a letter's turn ended.
@@ -31,6 +32,8 @@ pub(super) enum Ended {
     Lost,
     /// Its tenant cannot run: the letter stays as it is, and the turn is still to be settled.
     Left,
+    /// It waits by itself, and the turn is still to be put off.
+    Waits(Wait),
 }
 
 /// How one try ended, where the turn goes on.
@@ -48,8 +51,6 @@ pub(super) struct Letter {
     stored: StoredLetter,
     pending: Pending,
     tries: Tries,
-    /// What the request says that it waits for.
-    waits: Option<String>,
 }
 
 impl Letter {
@@ -63,22 +64,24 @@ impl Letter {
         }
         Self {
             shared,
+            tries: turn.tries.clone(),
             turn,
             stored,
             pending,
-            tries: Tries::default(),
-            waits: None,
         }
     }
 
-    /// Tries it until its turn is over.
+    /// Tries it until its turn is over. Where it has to wait that is so at once: others have theirs.
     pub(super) async fn replay(mut self) -> Ended {
         loop {
             self.pending.attempts = self.tries.attempts;
-            match self.turn().await {
+            let wait = match self.turn().await {
                 Went::On(ended) => return ended,
-                Went::Held => self.held().await,
+                Went::Held => Some(self.held()),
                 Went::Broken(broken) => self.react(broken).await,
+            };
+            if let Some(wait) = wait {
+                return Ended::Waits(wait);
             }
         }
     }
@@ -198,6 +201,7 @@ impl Letter {
             outcomes,
             superseded: event.filter(|_| handled).into_iter().collect(),
             result,
+            publishes: self.shared.config.dead_letter_topic.is_some(),
             module_digest: digest,
         }
     }
@@ -214,7 +218,8 @@ impl Letter {
         }
     }
 
-    async fn react(&mut self, broken: Broken) {
+    /// What a try that broke comes to: a wait, or another try at once.
+    async fn react(&mut self, broken: Broken) -> Option<Wait> {
         let around = Around {
             healthy: broken.is_doubtful() && self.shared.inbox.ping().await.is_ok(),
             others: self.others(&broken).await,
@@ -223,15 +228,24 @@ impl Letter {
         let next = self.tries.broke(&broken, around, retry, fastrand::f64());
         tracing::debug!(consumer = %self.shared.name, letter = %self.stored.id, failure = %broken.failure, ?next, "a replay's try broke and was rolled back");
         match next {
-            Next::Again(wait) => self.wait(wait).await,
-            Next::Stop(wait, reason) => {
-                self.say(&format!("stopped: {reason}")).await;
-                self.wait(wait).await;
+            Next::AtOnce => None,
+            Next::InPlace(time) => Some(Wait {
+                in_place: true,
+                ..self.wait(time, short(&broken.failure))
+            }),
+            Next::Again(time) => Some(self.wait(time, short(&broken.failure))),
+            Next::Stop(time, reason) => Some(Wait {
+                stopped: true,
+                ..self.wait(time, format!("stopped: {reason}"))
+            }),
+            Next::Reject(cause) => {
+                self.pending.decided = Some(cause);
+                None
             }
-            Next::Reject(cause) => self.pending.decided = Some(cause),
             Next::Escape(cause) => {
                 self.pending.decided = Some(cause);
                 self.escaped().await;
+                None
             }
         }
     }
@@ -272,39 +286,23 @@ impl Letter {
         tenant.conduct.quarantine(digest);
     }
 
-    /// Waits; another module ends it.
-    async fn wait(&self, time: Duration) {
-        let (mut modules, mut tenants) = (self.shared.own.modules(), self.shared.rosters());
-        modules.mark_unchanged();
-        tokio::select! {
-            () = tokio::time::sleep(time) => {}
-            _ = modules.changed() => {}
-            _ = tenants.changed() => {}
+    fn wait(&self, time: Duration, words: String) -> Wait {
+        Wait {
+            time,
+            words,
+            stopped: false,
+            in_place: false,
+            tries: self.tries.clone(),
         }
     }
 
-    async fn held(&mut self) {
-        let words = match self.shared.runs() {
-            false => super::held(&self.shared.control()),
-            true if self.shared.config.tenants.is_some() => "the tenants are being read".to_owned(),
-            true => "the module is quarantined until another one is activated".to_owned(),
-        };
+    fn held(&self) -> Wait {
         self.shared.look.notify_one();
         self.shared.look_at_tenants.notify_one();
-        self.say(&words).await;
-        self.wait(HELD).await;
-    }
-
-    /// Says once, in the log and in the request, what is waited for.
-    async fn say(&mut self, words: &str) {
-        if self.waits.as_deref() == Some(words) {
-            return;
-        }
-        let consumer = &self.shared.name;
-        tracing::warn!(%consumer, replay = self.turn.replay, words, "a replay waits");
-        match self.shared.inbox.replays_wait(consumer, Some(words)).await {
-            Ok(()) => self.waits = Some(words.to_owned()),
-            Err(error) => tracing::debug!(%consumer, %error, "a replay's wait could not be told"),
-        }
+        let words = match self.shared.runs() {
+            false => super::held(&self.shared.control()),
+            true => "who may run is being read anew".to_owned(),
+        };
+        self.wait(HELD, words)
     }
 }

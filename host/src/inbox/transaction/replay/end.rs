@@ -14,6 +14,7 @@ use super::super::letters::{SUPERSEDE, send_superseded, stored};
 use crate::inbox::SqlParam;
 use crate::inbox::connection::send;
 use crate::inbox::error::unreachable;
+use crate::inbox::replays::FREE_NEXT;
 use crate::inbox::value::param::Param;
 
 /// The final update, true only inside the transaction that the fence began.
@@ -30,12 +31,26 @@ const CLOSE: &str = "UPDATE tidegate.dead_letters SET status = $2, closed_at = n
 /// A closed letter of the same record and round makes room.
 const MAKE_ROOM: &str = "DELETE FROM tidegate.dead_letters WHERE id = $1 AND status <> 'open'";
 
+/// A round that is not on the topic yet is kept beside the letter, or its next one would be published in its place. Rounds
+/// that are kept already follow the letter's id.
+const KEEP_ROUND: &str = r#"
+WITH kept AS (UPDATE tidegate.dead_letter_rounds SET letter_id = $2 WHERE letter_id = $1)
+INSERT INTO tidegate.dead_letter_rounds AS r (id, letter_id, consumer_name, tenant, topic, partition, "offset",
+    replay_round, event_id, kind, code, message, sqlstate, attempts, module_digest, created_at, refusal, unpublishable)
+SELECT d.id, $2, d.consumer_name, d.tenant, d.topic, d.partition, d."offset", d.replay_round, d.event_id, d.kind, d.code,
+       d.message, d.sqlstate, d.attempts, d.module_digest, d.created_at, d.refusal, d.unpublishable
+  FROM tidegate.dead_letters d WHERE d.id = $1 AND d.status = 'open' AND d.published_at IS NULL AND $3::bool
+ON CONFLICT (id) DO UPDATE SET letter_id = excluded.letter_id, tenant = excluded.tenant, event_id = excluded.event_id,
+    kind = excluded.kind, code = excluded.code, message = excluded.message, sqlstate = excluded.sqlstate, attempts = excluded.attempts,
+    module_digest = excluded.module_digest, created_at = excluded.created_at, refusal = excluded.refusal,
+    unpublishable = excluded.unpublishable"#;
+
 /// The letter stays open as that of its next round, and is published again.
 const REJECT: &str = "
 UPDATE tidegate.dead_letters
    SET id = $2, former_ids = former_ids || id, replay_round = replay_round + 1, scope = $3, event_id = $4, code = $5,
        message = $6, sqlstate = $7, attempts = $8, module_digest = $9, created_at = now(), published_at = NULL,
-       unpublishable = NULL, episode = NULL, tenant = coalesce($10, tenant), kind = $11
+       unpublishable = NULL, refusal = NULL, episode = NULL, tenant = coalesce($10, tenant), kind = $11
  WHERE id = $1 AND status = 'open'";
 
 /// What a letter's replay ends with.
@@ -47,6 +62,8 @@ pub struct ReplayEnd {
     pub superseded: Vec<(Arc<str>, EventId)>,
     /// What becomes of the letter.
     pub result: ReplayResult,
+    /// Whether letters are published: then no round is lost that is not yet.
+    pub publishes: bool,
     /// The handler module.
     pub module_digest: Option<[u8; 32]>,
 }
@@ -103,8 +120,9 @@ impl Transaction {
         let result = end.result.as_str();
         let counts = ["resolved", "rejected", "duplicate"].map(|word| i64::from(word == result));
         let (turn, seal) = (self.held.host(TURN).await?, self.held.host(SEAL).await?);
+        let next = self.held.host(FREE_NEXT).await?;
         let mut before = self
-            .send_letter_end(letter, end.result, end.module_digest)
+            .send_letter_end(letter, end.result, end.module_digest, end.publishes)
             .await?;
         if !end.outcomes.is_empty() {
             let statement = self.held.host(OUTCOMES).await?;
@@ -125,6 +143,10 @@ impl Transaction {
         before.push(send(async move {
             of_turn.execute(&turn, &[&replay, &position, &result]).await
         }));
+        let of_next = Arc::clone(&client);
+        before.push(send(async move {
+            of_next.execute(&next, &[&replay, &position]).await
+        }));
         let seal = send(async move {
             let owner = Param::uuid(owner);
             let [resolved, rejected, duplicate] = &counts;
@@ -141,6 +163,7 @@ impl Transaction {
         letter: String,
         result: ReplayResult,
         digest: Option<[u8; 32]>,
+        publishes: bool,
     ) -> Result<Vec<Counted>, Failure> {
         let client = Arc::clone(&self.held.client);
         let (id, event, tenant, cause) = match result {
@@ -153,6 +176,9 @@ impl Transaction {
                 cause,
             } => (id, event, tenant, cause),
         };
+        let kept = self
+            .keep_round(letter.clone(), id.clone(), publishes)
+            .await?;
         let room = self.held.host(MAKE_ROOM).await?;
         let reject = self.held.host(REJECT).await?;
         let (of_room, made) = (Arc::clone(&client), id.clone());
@@ -176,7 +202,21 @@ impl Transaction {
             ];
             client.execute(&reject, &params).await
         });
-        Ok(vec![room, rejected])
+        Ok(vec![room, kept, rejected])
+    }
+
+    /// What is not published of the round before stays to be published, under the letter's old id.
+    async fn keep_round(
+        &mut self,
+        old: String,
+        new: String,
+        publishes: bool,
+    ) -> Result<Counted, Failure> {
+        let keep = self.held.host(KEEP_ROUND).await?;
+        let client = Arc::clone(&self.held.client);
+        Ok(send(async move {
+            client.execute(&keep, &[&old, &new, &publishes]).await
+        }))
     }
 
     async fn close(
