@@ -29,6 +29,7 @@ mod engine_start;
 mod engine_wasi;
 mod engine_wat;
 mod engine_watch;
+mod fair;
 mod faults;
 mod faulty;
 mod fence;

@@ -59,7 +59,7 @@ SELECT partition FROM tidegate.progress
 impl Inbox {
     /// The partitions of a topic that a consumer has a progress row for.
     pub async fn registered(&self, consumer: &str, topic: &str) -> Result<Vec<i32>, Failure> {
-        let mut held = self.batches.get(false).await?;
+        let mut held = self.batches.get_for(consumer, false).await?;
         let rows = held.query(REGISTERED, &[&consumer, &topic]).await?;
         held.release();
         Ok(rows.iter().map(|row| row.get(0)).collect())
@@ -85,9 +85,7 @@ impl Inbox {
             &next,
             &committed,
         ];
-        Self::write(&self.batches, REGISTER, &params)
-            .await
-            .map(drop)
+        self.write_for(consumer, REGISTER, &params).await.map(drop)
     }
 
     /// Takes the token for the process `host` and returns the row as it then stands; none where no row exists. Waits for the row's lock up to
@@ -100,7 +98,7 @@ impl Inbox {
         let (owner, host) = (Param::uuid(owner), Param::uuid(host));
         let (topic, partition) = (key.source.topic.as_ref(), key.source.partition);
         let params: [super::SqlParam<'_>; 5] = [&key.consumer, &topic, &partition, &owner, &host];
-        let rows = Self::write(&self.batches, TAKE_TOKEN, &params).await?;
+        let rows = self.write_for(&key.consumer, TAKE_TOKEN, &params).await?;
         Ok(rows.first().map(progress))
     }
 
@@ -121,7 +119,10 @@ impl Inbox {
             &next,
             &committed,
         ];
-        Ok(!Self::write(&self.batches, PLACE, &params).await?.is_empty())
+        Ok(!self
+            .write_for(&key.consumer, PLACE, &params)
+            .await?
+            .is_empty())
     }
 
     /// Sets C to what Kafka acknowledged, while the token is ours; `false`: it is not.
@@ -139,7 +140,8 @@ impl Inbox {
             &owner,
             &committed,
         ];
-        Ok(!Self::write(&self.batches, ACKNOWLEDGE, &params)
+        Ok(!self
+            .write_for(&key.consumer, ACKNOWLEDGE, &params)
             .await?
             .is_empty())
     }
