@@ -96,7 +96,7 @@ pub async fn run_until(
         let handler = watch::open(
             &engine,
             &consumer.guest.handler,
-            &GuestEnv::of(&consumer.name, &consumer.guest),
+            &GuestEnv::of(&consumer.name, None, &consumer.guest),
         )
         .await;
         handlers.push(handler.map_err(setup)?);

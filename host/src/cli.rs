@@ -127,7 +127,9 @@ fn execute(cli: Cli) -> Result<(), CliError> {
         return Ok(crate::dev::services(args)?);
     }
     let load = || config::load(&cli.config, std::env::vars_os(), kafka::check_options);
+    // One thread more than guests may hold: commits and heartbeats never wait for a guest.
     let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(crate::engine::compute_places() + 1)
         .enable_all()
         .build()
         .map_err(|error| CliError::Failed(format!("the async runtime cannot start: {error}")))?;

@@ -39,6 +39,7 @@ use tidegate_core::event_id::IdRule;
 use tidegate_core::letter::{Cause, Profile};
 use tidegate_core::limits::GuestLimits;
 use tidegate_core::resume::Start;
+use tidegate_core::share::SharePolicy;
 use tidegate_core::tenant::{Otherwise, TenantName, TenantSource};
 use tidegate_core::ttl::TtlRule;
 
@@ -165,7 +166,7 @@ impl ConsumerConfig {
 }
 
 /// `[consumer.tenants]`
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TenantsConfig {
     /// `from`: where a record names its tenant.
     pub from: TenantSource,
@@ -173,6 +174,9 @@ pub struct TenantsConfig {
     pub unknown: Otherwise,
     /// `disabled`: what becomes of records of tenants that an operator has disabled.
     pub disabled: Otherwise,
+    /// `share` and `share_window`: how much of a partition's time one tenant may take while others wait; none after
+    /// `share = "off"`.
+    pub share: Option<SharePolicy>,
     /// `[consumer.tenant.NAME]`: those that the file defines. Others are in PostgreSQL.
     pub listed: BTreeMap<TenantName, TenantConfig>,
 }

@@ -16,6 +16,7 @@ mod memory;
 mod meter;
 mod module;
 mod output;
+mod place;
 mod state;
 mod ticker;
 mod trial;
@@ -29,10 +30,12 @@ use std::sync::Arc;
 use tidegate_core::limits::GuestLimits;
 use tidegate_core::outcome::GuestEnd;
 use tidegate_core::sql::GuestSql;
+use tidegate_core::turns::Places;
 use tokio::sync::{Mutex, Semaphore};
 use wasmtime::component::{HasSelf, Linker};
 
 use crate::config::GuestConfig;
+use crate::turnstile::Turnstile;
 
 pub use self::instance::{Event, Instance};
 pub use self::load_error::LoadError;
@@ -59,6 +62,8 @@ pub struct EngineOptions {
 pub struct GuestEnv {
     /// The consumer's name.
     pub consumer: Arc<str>,
+    /// The tenant's, where there are tenants.
+    pub tenant: Option<Arc<str>>,
     /// The consumer's limits.
     pub limits: GuestLimits,
     /// What the guest's `settings.get` reads.
@@ -67,13 +72,20 @@ pub struct GuestEnv {
 
 impl GuestEnv {
     /// What a consumer, or one of its tenants, gives its guests.
-    pub fn of(consumer: &str, guest: &GuestConfig) -> Arc<Self> {
+    pub fn of(consumer: &str, tenant: Option<&str>, guest: &GuestConfig) -> Arc<Self> {
         Arc::new(Self {
             consumer: consumer.into(),
+            tenant: tenant.map(Into::into),
             limits: guest.limits.clone(),
             settings: guest.settings.clone(),
         })
     }
+}
+
+/// How many guests compute at a time: as many as the process has cores. A runtime with one worker thread more always has
+/// one that no guest holds.
+pub fn compute_places() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 /// Why the engine cannot be made.
@@ -130,6 +142,8 @@ struct Inner<D: GuestSql> {
     /// Places in the pool for modules that are tried.
     trials: Semaphore,
     cache: Cache,
+    /// Where guests compute.
+    places: Arc<Turnstile>,
     /// Held while a module compiles, so that a module wanted twice is compiled once.
     loading: Mutex<()>,
     ticker: Arc<Ticker>,
@@ -164,6 +178,7 @@ impl<D: GuestSql> Engine<D> {
                 max_instances,
                 trials: Semaphore::new(config::TRIALS as usize),
                 cache,
+                places: Turnstile::new(Places::new(compute_places())),
                 loading: Mutex::new(()),
                 ticker: Arc::new(ticker),
             }),

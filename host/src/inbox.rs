@@ -128,6 +128,19 @@ impl Inbox {
         Ok(rows)
     }
 
+    /// The same on a connection for batches, in the consumer's turn.
+    async fn write_for(
+        &self,
+        consumer: &str,
+        sql: &'static str,
+        params: &[SqlParam<'_>],
+    ) -> Result<Vec<Row>, Failure> {
+        let mut held = self.batches.get_for(consumer, false).await?;
+        let rows = held.write(sql, params).await?;
+        held.release();
+        Ok(rows)
+    }
+
     /// Runs one statement on a read-only service connection.
     async fn read(&self, sql: &'static str, params: &[SqlParam<'_>]) -> Result<Vec<Row>, Failure> {
         let mut held = self.service.get(false).await?;

@@ -12,4 +12,5 @@ pub mod kafka;
 pub mod meters;
 pub mod signals;
 pub mod telemetry;
+pub mod turnstile;
 pub mod worker;

@@ -11,6 +11,7 @@
 pub mod alone;
 pub mod assignment;
 pub mod attempt;
+pub mod burden;
 pub mod cast;
 mod claims;
 pub mod conduct;

@@ -116,6 +116,7 @@ pub(crate) fn engine(dir: &Path) -> Engine<Fake> {
 pub(crate) fn env(limits: GuestLimits) -> Arc<GuestEnv> {
     Arc::new(GuestEnv {
         consumer: "billing".into(),
+        tenant: None,
         limits,
         settings: BTreeMap::new(),
     })

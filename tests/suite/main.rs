@@ -35,6 +35,7 @@ mod engine_wasi;
 mod engine_wat;
 mod engine_watch;
 mod exit_codes;
+mod fair;
 mod faults;
 mod faulty;
 mod fence;

@@ -5,6 +5,7 @@ mod braked;
 mod commands;
 mod named;
 mod roles;
+mod slow;
 
 use tidegate_tests::{Consumer, Host, HostConfig, Rec, wait_eq};
 

@@ -77,14 +77,17 @@ pub enum NotRunning {
     Braked(String),
     /// Its handler cannot be loaded.
     Unavailable(String),
+    /// It took more than its share of its partition's time while others waited.
+    Slow,
 }
 
 impl NotRunning {
-    const CODES: [&str; 4] = [
+    const CODES: [&str; 5] = [
         "unknown-tenant",
         "tenant-disabled",
         "tenant-braked",
         "tenant-unavailable",
+        "tenant-slow",
     ];
 
     /// The code of a letter that is written for it.
@@ -94,6 +97,7 @@ impl NotRunning {
             NotRunning::Disabled(_) => Self::CODES[1],
             NotRunning::Braked(_) => Self::CODES[2],
             NotRunning::Unavailable(_) => Self::CODES[3],
+            NotRunning::Slow => Self::CODES[4],
         }
     }
 
@@ -115,6 +119,11 @@ impl NotRunning {
             }
             NotRunning::Unavailable(reason) => {
                 format!("tenant {tenant} cannot run ({reason}); replay this letter once it can")
+            }
+            NotRunning::Slow => {
+                format!(
+                    "tenant {tenant} took more than its share of the partition's time while others waited (`tenants.share`); replay this letter"
+                )
             }
         }
     }

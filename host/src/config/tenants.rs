@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use tidegate_core::share::SharePolicy;
 use tidegate_core::tenant::{Otherwise, TenantName, TenantSource};
 
 use super::names::bad_topic;
@@ -44,10 +45,27 @@ pub(super) fn read(
         from: from.unwrap_or(TenantSource::Header("tenant".to_owned())),
         unknown: tenants.choice_or("unknown", &OTHERWISE, Otherwise::DeadLetter),
         disabled: tenants.choice_or("disabled", &OTHERWISE, Otherwise::DeadLetter),
+        share: share(&tenants),
         listed,
     };
     tenants.finish();
     Some(read)
+}
+
+fn share(tenants: &Section<'_>) -> Option<SharePolicy> {
+    let default = SharePolicy::default();
+    let window = tenants.duration(
+        "share_window",
+        default.window,
+        Duration::from_secs(1)..=Duration::from_secs(3_600),
+    );
+    let given = tenants.node("share").map(|node| &node.value);
+    if matches!(given, Some(Value::Text(text)) if text == "off") {
+        tenants.show("share", "off");
+        return None;
+    }
+    let share = tenants.share("share", default.share);
+    Some(SharePolicy { share, window })
 }
 
 fn listed(

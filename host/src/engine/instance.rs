@@ -8,7 +8,6 @@ use tidegate_core::outcome::GuestEnd;
 use tidegate_core::record::{Header, Record};
 use tidegate_core::sql::GuestSql;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::timeout;
 use wasmtime::{PoolConcurrencyLimitError, Store, StoreContextMut, UpdateDeadline};
 
 use super::bindings::exports::tidegate::handler::message_handler as wit;
@@ -17,8 +16,10 @@ use super::bindings::{Handler, HandlerPre};
 use super::config::TICK;
 use super::ending::{self, Stop};
 use super::meter::{Meter, Metered};
+use super::place::Placed;
 use super::state::State;
 use super::{GuestEnv, Module, NoInstance, convert};
+use crate::turnstile::Turnstile;
 
 /// Beside a statement's parameters, what one host call may carry into the host (log lines, for one).
 const HOST_CALL_BYTES: usize = 8 << 20;
@@ -60,7 +61,7 @@ impl<D: GuestSql> Instance<D> {
         db: D,
         slot: OwnedSemaphorePermit,
     ) -> Result<Self, (D, NoInstance)> {
-        let (store, handler) = launch(module.pre(), env, db).await?;
+        let (store, handler) = launch(module.pre(), module.places(), env, db).await?;
         let cpu = store.data().meter.polled();
         Ok(Self {
             store,
@@ -75,7 +76,8 @@ impl<D: GuestSql> Instance<D> {
     }
 
     /// Hands `event` to the handler, with fresh budgets. Never panics; an instance whose call was dropped
-    /// half-way, trapped or ran into a limit answers with a trap.
+    /// half-way, trapped or ran into a limit answers with a trap. After a record that is done or skipped the instance
+    /// keeps its place among those that compute: hand it the next record, or drop it, before waiting for anything.
     pub async fn call(&mut self, event: Event<'_>) -> GuestEnd {
         if self.dead {
             return GuestEnd::Trap {
@@ -92,6 +94,10 @@ impl<D: GuestSql> Instance<D> {
         if let GuestEnd::Skip(reason) = &end {
             self.store.data().output.skipped(reason);
         }
+        // What comes next without a wait is the next record; anything else may wait, and keeps nobody out meanwhile.
+        if !matches!(end, GuestEnd::Done | GuestEnd::Skip(_)) {
+            self.store.data().place.leave();
+        }
         self.dead = matches!(
             end,
             GuestEnd::Trap { .. } | GuestEnd::Limit(_) | GuestEnd::Unheard
@@ -103,11 +109,13 @@ impl<D: GuestSql> Instance<D> {
         let headers: Vec<_> = event.record.headers.iter().map(header).collect();
         let event = arguments(&self.env, event, &headers);
         let meter: Arc<Meter> = Arc::clone(&self.store.data().meter);
+        let place = Arc::clone(&self.store.data().place);
         let call = self
             .handler
             .tidegate_handler_message_handler()
             .call_handle(&mut self.store, event);
-        match timeout(self.env.limits.wall, Metered::new(meter, call)).await {
+        let wall = self.env.limits.wall;
+        match Placed::new(place, wall, Metered::new(meter, call)).await {
             Ok(Ok(returned)) => convert::end(returned),
             Ok(Err(error)) => ending::of(&error, self.store.data()),
             Err(_) => GuestEnd::Limit(Limit::Wall),
@@ -144,14 +152,16 @@ impl<D: GuestSql> Instance<D> {
 /// Makes a store, and in it an instance, under the limits.
 pub(super) async fn launch<D: GuestSql>(
     pre: &HandlerPre<State<D>>,
+    places: &Arc<Turnstile>,
     env: &Arc<GuestEnv>,
     db: D,
 ) -> Result<(Store<State<D>>, Handler), (D, NoInstance)> {
-    let mut store = Store::new(pre.engine(), State::new(env, db));
+    let mut store = Store::new(pre.engine(), State::new(env, places, db));
     arm(&mut store);
     let meter = Arc::clone(&store.data().meter);
+    let (place, wall) = (Arc::clone(&store.data().place), env.limits.wall);
     let started = Metered::new(meter, pre.instantiate_async(&mut store));
-    let started = timeout(env.limits.wall, started).await;
+    let started = Placed::new(place, wall, started).await;
     store.data().output.flush();
     let why = match started {
         Ok(Ok(handler)) => return Ok((store, handler)),

@@ -11,6 +11,7 @@ use super::state::State;
 use super::ticker::Ticker;
 use super::trial::NoDatabase;
 use super::{Inner, LoadError, inspect};
+use crate::turnstile::Turnstile;
 
 /// A handler that is ready to be instantiated.
 pub struct Module<D: GuestSql> {
@@ -20,6 +21,7 @@ pub struct Module<D: GuestSql> {
     /// The same without a database.
     trial: HandlerPre<State<NoDatabase>>,
     slots: u32,
+    places: Arc<Turnstile>,
     /// Guests of a module are interrupted for as long as it lives.
     _ticker: Arc<Ticker>,
 }
@@ -37,6 +39,11 @@ impl<D: GuestSql> Module<D> {
 
     pub(super) fn slots(&self) -> u32 {
         self.slots
+    }
+
+    /// Where its guests compute.
+    pub(super) fn places(&self) -> &Arc<Turnstile> {
+        &self.places
     }
 
     pub(super) fn pre(&self) -> &HandlerPre<State<D>> {
@@ -84,6 +91,7 @@ pub(super) fn load<D: GuestSql>(
         digest,
         pre,
         trial,
+        places: Arc::clone(&inner.places),
         _ticker: Arc::clone(&inner.ticker),
     })
 }

@@ -11,7 +11,9 @@ use super::ending::Stop;
 use super::memory::Space;
 use super::meter::Meter;
 use super::output::Output;
+use super::place::Place;
 use super::{Event, GuestEnv, wasi};
+use crate::turnstile::Turnstile;
 
 /// Handles (streams, pollables) a guest may hold.
 const MAX_HANDLES: usize = 1024;
@@ -23,13 +25,15 @@ pub(super) struct State<D> {
     pub(super) space: Space,
     pub(super) output: Output,
     pub(super) meter: Arc<Meter>,
+    /// Kept from one call to the next.
+    pub(super) place: Arc<Place>,
     pub(super) budget: Budget,
     wasi: WasiCtx,
     table: ResourceTable,
 }
 
 impl<D> State<D> {
-    pub(super) fn new(env: &Arc<GuestEnv>, db: D) -> Self {
+    pub(super) fn new(env: &Arc<GuestEnv>, places: &Arc<Turnstile>, db: D) -> Self {
         let output = Output::new(Arc::clone(&env.consumer), &env.limits);
         let mut table = ResourceTable::new();
         table.set_max_capacity(MAX_HANDLES);
@@ -40,6 +44,7 @@ impl<D> State<D> {
             wasi: wasi::context(&output, &env.limits),
             output,
             meter: Meter::new(),
+            place: Place::new(places, env),
             budget: Budget::default(),
             table,
         }

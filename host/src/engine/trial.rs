@@ -36,7 +36,7 @@ pub(super) async fn run<D: GuestSql>(
     module: &Module<D>,
     env: &Arc<GuestEnv>,
 ) -> Result<(), LoadError> {
-    let started = launch(module.trial(), env, NoDatabase).await;
+    let started = launch(module.trial(), module.places(), env, NoDatabase).await;
     started.map(drop).map_err(|(_, why)| {
         let (code, reason) = told(&why);
         LoadError::CannotStart {

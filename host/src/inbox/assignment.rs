@@ -40,7 +40,7 @@ SELECT partition FROM tidegate.progress
 impl Inbox {
     /// The partitions of a topic that a consumer has a progress row for.
     pub async fn registered(&self, consumer: &str, topic: &str) -> Result<Vec<i32>, Failure> {
-        let mut held = self.batches.get(false).await?;
+        let mut held = self.batches.get_for(consumer, false).await?;
         let rows = held.query(REGISTERED, &[&consumer, &topic]).await?;
         held.release();
         Ok(rows.iter().map(|row| row.get(0)).collect())
@@ -67,9 +67,7 @@ impl Inbox {
             &next,
             &committed,
         ];
-        Self::write(&self.batches, REGISTER, &params)
-            .await
-            .map(drop)
+        self.write_for(consumer, REGISTER, &params).await.map(drop)
     }
 
     /// Writes N down, and C where one is given, while the token is ours; `false`: it is not.
@@ -89,7 +87,10 @@ impl Inbox {
             &next,
             &committed,
         ];
-        Ok(!Self::write(&self.batches, PLACE, &params).await?.is_empty())
+        Ok(!self
+            .write_for(&key.consumer, PLACE, &params)
+            .await?
+            .is_empty())
     }
 
     /// Sets C to what Kafka acknowledged, while the token is ours; `false`: it is not.
@@ -107,7 +108,8 @@ impl Inbox {
             &owner,
             &committed,
         ];
-        Ok(!Self::write(&self.batches, ACKNOWLEDGE, &params)
+        Ok(!self
+            .write_for(&key.consumer, ACKNOWLEDGE, &params)
             .await?
             .is_empty())
     }

@@ -83,7 +83,9 @@ impl Inbox {
             &attempts,
             &ms,
         ];
-        Self::write(&self.batches, FAILED, &params).await.map(drop)
+        self.write_for(&key.consumer, FAILED, &params)
+            .await
+            .map(drop)
     }
 
     /// Announces that the record at `offset` is about to run alone; `false`: the token is not ours.
@@ -96,7 +98,7 @@ impl Inbox {
             &owner,
             &offset,
         ];
-        let rows = Self::write(&self.batches, MARK, &params).await?;
+        let rows = self.write_for(&key.consumer, MARK, &params).await?;
         Ok(!rows.is_empty())
     }
 
@@ -104,7 +106,9 @@ impl Inbox {
     pub async fn unmark(&self, key: &ProgressKey, owner: Uuid) -> Result<(), Failure> {
         let (topic, owner) = (key.source.topic.as_ref(), Param::uuid(owner));
         let params: [SqlParam<'_>; 4] = [&key.consumer, &topic, &key.source.partition, &owner];
-        Self::write(&self.batches, UNMARK, &params).await.map(drop)
+        self.write_for(&key.consumer, UNMARK, &params)
+            .await
+            .map(drop)
     }
 
     /// The process `host` has lost a partition and lives: no record took it down there.
@@ -130,7 +134,7 @@ impl Inbox {
             &owner,
             &committed,
         ];
-        let rows = Self::write(&self.batches, RELEASE, &params).await?;
+        let rows = self.write_for(&key.consumer, RELEASE, &params).await?;
         Ok(rows.first().map(|row| row.get(0)))
     }
 }

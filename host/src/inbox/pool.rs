@@ -1,4 +1,4 @@
-//! A bounded, fair pool of connections. A connection goes back only when its holder says that it is clean.
+//! A bounded pool of connections, fair to the consumers that share it. A connection goes back only when its holder says that it is clean.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -9,10 +9,12 @@ use deadpool::managed::{
 };
 use deadpool::{Runtime, Status};
 use tidegate_core::failure::Failure;
+use tidegate_core::turns::{Party, Places};
 
 use super::connection::Connection;
 use super::error::InboxError;
 use super::settings::Settings;
+use crate::turnstile::{Seat, Turnstile};
 
 /// How long a holder-to-be waits for a free connection.
 const SLOT_WAIT: Duration = Duration::from_secs(30);
@@ -41,6 +43,7 @@ impl managed::Manager for Manager {
 pub(crate) struct Pool {
     inner: managed::Pool<Manager>,
     settings: Arc<Settings>,
+    turns: Arc<Turnstile>,
 }
 
 impl Pool {
@@ -54,7 +57,11 @@ impl Pool {
             .runtime(Runtime::Tokio1)
             .build()
             .map_err(|e| InboxError::Unreachable(e.to_string()))?;
-        Ok(Self { inner, settings })
+        Ok(Self {
+            inner,
+            settings,
+            turns: Turnstile::new(Places::keeping(size)),
+        })
     }
 
     /// The most connections it opens.
@@ -64,7 +71,24 @@ impl Pool {
 
     /// How it is, now.
     pub(crate) fn status(&self) -> Status {
-        self.inner.status()
+        let mut status = self.inner.status();
+        status.waiting += self.turns.waiting();
+        status
+    }
+
+    /// Takes a connection for a consumer, in turns with others; one is kept for a consumer that holds none.
+    pub(crate) async fn get_for(&self, consumer: &str, fresh: bool) -> Result<Held, Failure> {
+        let party = Party {
+            consumer: consumer.into(),
+            tenant: None,
+        };
+        let mut seat = Seat::new(&self.turns, party);
+        if tokio::time::timeout(SLOT_WAIT, seat.sit()).await.is_err() {
+            return Err(self.words(PoolError::Timeout(TimeoutType::Wait)));
+        }
+        let mut held = self.get(fresh).await?;
+        held.1 = Some(seat);
+        Ok(held)
     }
 
     /// Takes a connection, in the order of asking. `fresh` asks for one that was opened just now.
@@ -76,7 +100,7 @@ impl Pool {
     pub(crate) async fn take(&self, fresh: bool) -> Result<Held, InboxError> {
         let slot = self.inner.get().await.map_err(|e| self.words(e))?;
         let used = Object::metrics(&slot).recycle_count > 0;
-        let mut held = Held(Some(slot));
+        let mut held = Held(Some(slot), None);
         if fresh && used {
             // The old one first: the server may have no room for both.
             held.cut();
@@ -100,7 +124,9 @@ impl Pool {
 
 /// A connection out of the pool. Dropped without [`Held::release`], it is cut and never seen again: whoever was
 /// cancelled half-way may have left a transaction open.
-pub(crate) struct Held(Option<Object<Manager>>);
+///
+/// The connection goes before the consumer's turn with it ends: fields drop in order.
+pub(crate) struct Held(Option<Object<Manager>>, Option<Seat>);
 
 impl Held {
     /// Gives the connection back.

@@ -75,6 +75,11 @@ impl PartitionQueue {
         self.0.lock().take(max_records.max(1), max_bytes)
     }
 
+    /// Whether one of the records that are there is such a one.
+    pub fn any(&self, is: impl Fn(&Record) -> bool) -> bool {
+        self.0.lock().records.iter().any(|(record, _)| is(record))
+    }
+
     /// Records that are there.
     pub fn len(&self) -> usize {
         self.0.lock().records.len()

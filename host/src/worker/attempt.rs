@@ -15,6 +15,7 @@ use tidegate_core::text::bounded;
 use crate::faults::{self, Point};
 use crate::inbox::{BatchHead, Begun, Finish};
 use crate::meters::{Tally, Times};
+use crate::worker::burden::Burden;
 use crate::worker::cast::{Cast, ESCAPED, NoCast, Part, Runner};
 use crate::worker::claims::{Claims, Copies, Fate};
 use crate::worker::finish::finish;
@@ -69,6 +70,7 @@ pub async fn attempt(
     at: &Position,
     batch: &[Pending],
     (fresh, locks): (bool, Locks),
+    burden: &mut Burden,
 ) -> Attempt {
     let cast = match Cast::of(shared, batch) {
         Ok(cast) => cast,
@@ -106,6 +108,7 @@ pub async fn attempt(
                     cast,
                 },
                 (db, clock.elapsed()),
+                burden,
             ))
             .await
         }
@@ -125,10 +128,11 @@ async fn run(
     at: &Position,
     claims: Claims<'_>,
     (db, begin_time): (Db, Duration),
+    burden: &mut Burden,
 ) -> Attempt {
     let clock = Instant::now();
     let mut guests = Guests::new(shared, db);
-    let (fates, ages) = match fates(&claims, &mut guests, shared.batch_time).await {
+    let (fates, ages) = match fates(&claims, &mut guests, shared.batch_time, burden).await {
         Ok(known) => known,
         Err(end) => {
             guests.into_db().rollback().await;
@@ -253,6 +257,7 @@ async fn fates(
     claims: &Claims<'_>,
     guests: &mut Guests<'_>,
     patience: Duration,
+    burden: &mut Burden,
 ) -> Result<(Vec<Fate>, Vec<f64>), Attempt> {
     let known = known_duplicates(claims, guests).await?;
     let ages = known.iter().flatten().filter_map(|known| known.age);
@@ -260,10 +265,11 @@ async fn fates(
     let until = Instant::now() + patience;
     let mut fates: Vec<Option<Fate>> = claims.batch.iter().map(|_| None).collect();
     for (nth, index) in claims.cast.order().into_iter().enumerate() {
-        if nth > 0 && Instant::now() > until {
+        let pending = &claims.batch[index];
+        // What is put aside takes no time.
+        if nth > 0 && Instant::now() > until && !burden.holds(pending) {
             return Err(Attempt::TooLong);
         }
-        let pending = &claims.batch[index];
         let fate = match (claims.copies.first[index], claims.claimed[index]) {
             // A copy is of its first one's tenant, so that has run.
             (Some(first), _) => match (&fates[first], &known[first]) {
@@ -281,7 +287,7 @@ async fn fates(
             }
             (None, _) => {
                 let part = &claims.cast.parts[index];
-                let fate = own_fate(pending, part, guests).await;
+                let fate = own_fate(pending, part, guests, burden).await;
                 fate.map_err(Attempt::Broken)?
             }
         };
@@ -290,15 +296,30 @@ async fn fates(
     Ok((fates.into_iter().flatten().collect(), ages))
 }
 
-async fn own_fate(pending: &Pending, part: &Part, guests: &mut Guests<'_>) -> Result<Fate, Broken> {
+async fn own_fate(
+    pending: &Pending,
+    part: &Part,
+    guests: &mut Guests<'_>,
+    burden: &mut Burden,
+) -> Result<Fate, Broken> {
     if let Some(cause) = &pending.decided {
         return Ok(Fate::Rejected(cause.clone()));
     }
     match part {
-        Part::Run(runner) => Ok(match guests.run(runner, pending).await? {
-            Ran::As(outcome) => Fate::Handled(outcome),
-            Ran::Rejected(cause) => Fate::Rejected(cause),
-        }),
+        Part::Run(runner) => {
+            if burden.holds(pending)
+                && let Some(cause) = Burden::cause(pending)
+            {
+                return Ok(Fate::Rejected(cause));
+            }
+            let began = Instant::now();
+            let ran = guests.run(runner, pending).await;
+            burden.ran(pending.tenant.as_ref(), began.elapsed());
+            Ok(match ran? {
+                Ran::As(outcome) => Fate::Handled(outcome),
+                Ran::Rejected(cause) => Fate::Rejected(cause),
+            })
+        }
         Part::PutAside(cause) => Ok(Fate::Rejected(cause.clone())),
         Part::PassOver => Ok(Fate::Handled(Outcome::Skipped)),
         Part::Stop(message) => Err(Broken {

@@ -15,6 +15,7 @@ use crate::faults::{self, Point};
 use crate::kafka::{PartitionQueue, QueueEnd};
 use crate::meters::Place;
 use crate::worker::attempt::{Attempt, attempt};
+use crate::worker::burden::Burden;
 use crate::worker::cast::ESCAPED;
 use crate::worker::intake::Known;
 use crate::worker::offsets::Offsets;
@@ -59,6 +60,7 @@ pub struct Partition {
     pub(super) caution: Caution,
     /// The record for whose refused statement another one was found to work.
     pub(super) vouched: Option<i64>,
+    pub(super) burden: Burden,
     known: Known,
     /// Taken in while a batch ran, behind what is pending.
     pub(super) ahead: Vec<Pending>,
@@ -92,7 +94,9 @@ impl Partition {
             planner.expect(failing.offset);
         }
         let known = Known::new(at.failing, caution);
+        let burden = Burden::new(Arc::clone(&shared.name), &shared.config);
         Self {
+            burden,
             // A group's offset ahead of N was not written down.
             recorded: at.committed.filter(|c| *c <= at.next),
             looked: Instant::now(),
@@ -152,6 +156,8 @@ impl Partition {
             self.record_acknowledged().await;
             return self.look().await;
         }
+        self.burden
+            .look(&self.pending, &self.queue, &self.shared.config);
         if self.must_wait() {
             self.hold_back(LOOK).await;
             return self.look().await;
@@ -183,7 +189,13 @@ impl Partition {
         let more = self.pending.len() > taken;
         let (batch, fresh) = (self.pending.make_contiguous(), self.was_fresh);
         let how = (fresh, locks);
-        let attempt = Box::pin(attempt(&self.shared, &self.at, &batch[..taken], how));
+        let attempt = Box::pin(attempt(
+            &self.shared,
+            &self.at,
+            &batch[..taken],
+            how,
+            &mut self.burden,
+        ));
         let config = &self.shared.config;
         // Ids and TTLs of the next batch are read while the server works on this one.
         let look_ahead = async {

@@ -292,11 +292,13 @@ impl Partition {
     }
 
     /// Whether the record at the front has to wait: for its time, or for another module.
-    pub(super) fn must_wait(&self) -> bool {
+    pub(super) fn must_wait(&mut self) -> bool {
         let Some(front) = self.pending.front() else {
             return false;
         };
-        let too_early = front.not_before.is_some_and(|t| t > Instant::now());
+        // One whose tenant is held back is put aside, not waited for.
+        let too_early =
+            front.not_before.is_some_and(|t| t > Instant::now()) && !self.burden.holds(front);
         too_early || (front.decided.is_none() && self.shared.is_barred())
     }
 
@@ -309,7 +311,10 @@ impl Partition {
             .and_then(|p| p.not_before)
             .filter(|t| *t > now);
         let wait = until.map_or(Duration::from_millis(200), |t| t.duration_since(now));
-        self.wait(wait.min(most)).await;
+        let tenant = self.pending.front().and_then(|front| front.tenant.clone());
+        let patience = self.burden.patience(tenant.as_ref()).unwrap_or(most);
+        self.wait(wait.min(most).min(patience)).await;
+        self.burden.waited(tenant.as_ref(), now.elapsed());
     }
 
     /// Waits, but no longer than the partition is ours.

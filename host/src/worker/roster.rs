@@ -95,9 +95,8 @@ impl Entry {
             Entry::Running(_) => "running",
             Entry::Held(NotRunning::Disabled(_), _) => "disabled",
             Entry::Held(NotRunning::Braked(_), _) => "braked",
-            Entry::Held(NotRunning::Unavailable(_) | NotRunning::Unknown, _) | Entry::Loading => {
-                "unavailable"
-            }
+            Entry::Held(NotRunning::Unavailable(_) | NotRunning::Unknown | NotRunning::Slow, _)
+            | Entry::Loading => "unavailable",
         }
     }
 }

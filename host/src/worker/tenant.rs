@@ -63,8 +63,12 @@ impl Tenant {
         (modules, conduct, judge): (Modules, Arc<Conduct>, Arc<Judge>),
     ) -> Self {
         Self {
+            env: GuestEnv::of(
+                &consumer.name,
+                name.as_ref().map(TenantName::as_str),
+                &config,
+            ),
             name,
-            env: GuestEnv::of(&consumer.name, &config),
             config,
             letters_to,
             conduct,

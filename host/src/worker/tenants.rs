@@ -48,7 +48,7 @@ impl Handlers {
         let listed = consumer.tenants.iter().flat_map(|t| t.listed.values());
         for tenant in listed {
             let path = &tenant.guest.handler;
-            let env = GuestEnv::of(&consumer.name, &tenant.guest);
+            let env = GuestEnv::of(&consumer.name, None, &tenant.guest);
             if *path == consumer.guest.handler || handlers.0.contains_key(path) {
                 continue;
             }
@@ -210,7 +210,7 @@ impl Keeper {
 
     async fn open(&self, guest: &GuestConfig) -> Watched {
         let path = guest.handler.as_path();
-        let env = GuestEnv::of(&self.shared.name, guest);
+        let env = GuestEnv::of(&self.shared.name, None, guest);
         let opening = watch::open(&self.shared.engine, path, &env);
         let reason = match timeout(LOAD, opening).await {
             Ok(Ok(handler)) => return Watched::Handler(handler),

@@ -63,7 +63,7 @@ async fn load(
     let module = engine.load(&name, bytes).await;
     let module = module.map_err(|error| error.to_string())?;
     let started = engine
-        .try_start(&module, &GuestEnv::of(consumer, guest))
+        .try_start(&module, &GuestEnv::of(consumer, None, guest))
         .await;
     started.map_err(|error| error.to_string())?;
     Ok(hex::encode(module.digest()))

@@ -41,7 +41,7 @@ impl Inbox {
     /// Begins a batch. `fresh` asks for a connection opened just now, with empty caches. Errors: no connection, or
     /// the server refused (a lock not had in time, for one); nothing is left open.
     pub async fn begin(&self, head: &BatchHead, fresh: bool) -> Result<Begun, Failure> {
-        let mut held = self.batches.get(fresh).await?;
+        let mut held = self.batches.get_for(&head.key.consumer, fresh).await?;
         let begin = begin(head, self.settings.lock_timeout);
         match open(&mut held, head, &begin).await {
             Ok(Opened {

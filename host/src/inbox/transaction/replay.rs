@@ -93,7 +93,7 @@ impl Inbox {
         head: &ReplayHead,
         fresh: bool,
     ) -> Result<ReplayBegun, Failure> {
-        let mut held = self.batches.get(fresh).await?;
+        let mut held = self.batches.get_for(&head.key.consumer, fresh).await?;
         match open(&mut held, head).await {
             Ok(Opened { begun: None, .. }) => outside(held, head).await,
             Ok(Opened { is_open: false, .. }) => {
