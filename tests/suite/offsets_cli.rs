@@ -131,7 +131,7 @@ async fn what_cannot_be_shown_or_adopted_is_refused_in_plain_words() {
     let reader = Reader::new("refused", 1).await;
     let (name, config) = (reader.name(), reader.config());
     let shown = reader.env.cli(&["offsets", "show"], &config).await;
-    assert_eq!(shown.code, 1, "{}{}", shown.stdout, shown.stderr);
+    assert_eq!(shown.code, 2, "{}{}", shown.stdout, shown.stderr);
     assert!(
         shown.stderr.contains("tidegate migrate"),
         "{}",

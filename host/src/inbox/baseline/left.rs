@@ -134,6 +134,6 @@ pub(super) fn why(name: &str) -> Option<&'static str> {
         None => name == *known,
     };
     let mut lists = LEFT.iter();
-    let found = lists.find(|(names, _)| names.iter().any(|known| is(known)));
+    let found = lists.find(|(names, _)| names.iter().any(&is));
     found.map(|(_, why)| *why)
 }
