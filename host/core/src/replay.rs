@@ -310,7 +310,7 @@ mod tests {
             let (mut in_a_row, mut in_place) = (0, 0);
             for (broken, healthy) in failures {
                 let waited = tries.waited;
-                match tries.broke(&broken, healthy, &policy, random) {
+                match tries.broke(&broken, Around { healthy, ..Around::default() }, &policy, random) {
                     Next::AtOnce => in_a_row += 1,
                     Next::InPlace(wait) => {
                         (in_a_row, in_place) = (0, in_place + 1);

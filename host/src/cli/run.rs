@@ -55,7 +55,8 @@ pub(super) async fn dev(path: &Path, args: DevArgs) -> Result<(), CliError> {
     let topics = dev::topics(&config);
     // From here on a signal takes the services down again, whenever it comes.
     let stop = CancellationToken::new();
-    let signals = Signals::listen().map_err(|error| CliError::failed(&error))?;
+    let signals = Signals::listen()
+        .map_err(|error| CliError::Failed(format!("cannot listen for signals: {error}")))?;
     let signals = tokio::spawn(signals.cancel(stop.clone()));
     let mut services = Services::start(&program, &topics, args.partitions).await?;
     services.addresses().apply(&mut config);

@@ -84,7 +84,7 @@ impl Pool {
         };
         let mut seat = Seat::new(&self.turns, party);
         if tokio::time::timeout(SLOT_WAIT, seat.sit()).await.is_err() {
-            return Err(self.words(PoolError::Timeout(TimeoutType::Wait)));
+            return Err(self.words(PoolError::Timeout(TimeoutType::Wait)).into());
         }
         let mut held = self.get(fresh).await?;
         held.1 = Some(seat);

@@ -146,7 +146,7 @@ impl Inbox {
             &epoch,
             &id_rule,
         ];
-        let rows = Self::write(&self.batches, TAKE, &params).await?;
+        let rows = self.write_for(&key.consumer, TAKE, &params).await?;
         Ok(rows.first().map(|row| Token {
             row: progress(row),
             was: row.get(15),
@@ -170,7 +170,7 @@ impl Inbox {
             &owner,
             &token.was,
         ];
-        let rows = Self::write(&self.batches, HAND_BACK, &params).await?;
+        let rows = self.write_for(&key.consumer, HAND_BACK, &params).await?;
         Ok(!rows.is_empty())
     }
 }

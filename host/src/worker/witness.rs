@@ -99,6 +99,7 @@ impl Witnesses<'_> {
             claims: Vec::new(),
             modules: ModulesOf::All(None),
             tenants_revision: cast.revision,
+            module: cast.consumers_module(self.shared),
             locks: Locks {
                 wait: Some(LOCK_WAIT),
                 alone: false,
