@@ -46,7 +46,6 @@ mod tests {
 
     use bytes::Bytes;
 
-    use super::*;
     use crate::record::Header;
     use crate::testing::record;
 
