@@ -14,6 +14,7 @@ async fn lost(name: &str) -> (Reader, OwnBroker, Host, Vec<Payment>) {
     reader.pay(&paid[..20]).await;
     let config = reader
         .config()
+        .set("host", "http", "127.0.0.1:0")
         .librdkafka("session.timeout.ms", "60000")
         .librdkafka("reconnect.backoff.max.ms", "500");
     let host = reader.env.host(config).start().await;
