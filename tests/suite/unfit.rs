@@ -85,6 +85,19 @@ async fn each_table_that_hides_its_rows_is_found_unless_a_policy_lets_the_login_
     }
 }
 
+/// The tables of the host's schema.
+const TABLES: [&str; 9] = [
+    "schema_history",
+    "processed_events",
+    "progress",
+    "dead_letters",
+    "consumers",
+    "hosts",
+    "replays",
+    "replay_letters",
+    "tenants",
+];
+
 /// Seen by an event trigger's doing before there was a schema, the history looks empty.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_event_trigger_that_hides_new_tables_is_not_taken_for_a_schema_that_is_missing() {
@@ -136,17 +149,7 @@ async fn an_event_trigger_that_hides_new_tables_is_not_taken_for_a_schema_that_i
             "{said:?}"
         );
     }
-    for table in [
-        "schema_history",
-        "processed_events",
-        "progress",
-        "dead_letters",
-        "consumers",
-        "hosts",
-        "replays",
-        "replay_letters",
-        "tenants",
-    ] {
+    for table in TABLES {
         let policy = format!(
             "CREATE POLICY tidegate_host ON tidegate.{table} TO \"{app}\" USING (true) WITH CHECK (true)"
         );
