@@ -6,10 +6,12 @@
 mod outlet;
 
 use std::backtrace::{Backtrace, BacktraceStatus};
+use std::borrow::Cow;
 use std::io::Write;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use tidegate_core::text::for_terminal;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -78,13 +80,17 @@ pub fn init(format: LogFormat) -> Result<Log, TelemetryError> {
     let filter = EnvFilter::try_new(directives)
         .map_err(|error| TelemetryError::Filter(error.to_string()))?;
     let (outlet, writer) = Outlet::open(std::io::stderr(), tell_lost)?;
+    let colours = format == LogFormat::Text && ansi();
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         // What cannot be formatted would be said on stderr by whoever logs.
         .log_internal_errors(false)
-        .with_writer(Lines(outlet.clone()));
+        .with_writer(Lines {
+            to: outlet.clone(),
+            colours,
+        });
     let outcome = match format {
-        LogFormat::Text => log.with_ansi(ansi()).try_init(),
+        LogFormat::Text => log.with_ansi(colours).try_init(),
         LogFormat::Json => log.json().flatten_event(true).try_init(),
     };
     outcome.map_err(|error| TelemetryError::Twice(error.to_string()))?;
@@ -123,21 +129,24 @@ fn panicked(info: &std::panic::PanicHookInfo<'_>) {
 }
 
 /// Makes lines of events: each is written at once, whole.
-struct Lines(Outlet);
+struct Lines {
+    to: Outlet,
+    colours: bool,
+}
 
 impl<'a> MakeWriter<'a> for Lines {
     type Writer = Line<'a>;
 
     fn make_writer(&'a self) -> Line<'a> {
-        Line(&self.0)
+        Line(self)
     }
 }
 
-struct Line<'a>(&'a Outlet);
+struct Line<'a>(&'a Lines);
 
 impl Write for Line<'_> {
     fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
-        self.0.offer(line);
+        self.0.to.offer(&shown(line, self.0.colours));
         Ok(line.len())
     }
 
@@ -146,7 +155,45 @@ impl Write for Line<'_> {
     }
 }
 
+/// A line as anybody's viewer shows it. Texts from outside are in it, such as names in an error: none may end the line for some
+/// viewers, turn its direction or drive a terminal, but for the colours of our own.
+fn shown(line: &[u8], colours: bool) -> Cow<'_, [u8]> {
+    let plain = |b: &u8| (b' '..=b'~').contains(b) || *b == b'\n';
+    if line.iter().all(plain) {
+        return line.into();
+    }
+    let text = String::from_utf8_lossy(line);
+    let pieces = text.split_inclusive('\u{1b}');
+    let piece = |piece: &str| match piece.strip_suffix('\u{1b}') {
+        Some(before) if colours => format!("{}\u{1b}", for_terminal(before)),
+        _ => for_terminal(piece).into_owned(),
+    };
+    pieces.map(piece).collect::<String>().into_bytes().into()
+}
+
 /// Colours are for terminals whose owner did not refuse them.
 fn ansi() -> bool {
     std::io::IsTerminal::is_terminal(&std::io::stderr()) && std::env::var_os("NO_COLOR").is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown;
+
+    #[test]
+    fn a_line_shows_nothing_as_something_else() {
+        let text =
+            |line: &str, colours| String::from_utf8(shown(line.as_bytes(), colours).into_owned());
+        assert_eq!(text("plain\n", false).as_deref(), Ok("plain\n"));
+        let evil = "a\u{202e}b\u{2028}c\u{9b}d\n";
+        let tame = Ok("a\\u202eb\\u2028c\\u009bd\n");
+        assert_eq!(text(evil, false).as_deref(), tame);
+        assert_eq!(text(evil, true).as_deref(), tame);
+        let red = "\u{1b}[31mzażółć\u{1b}[0m\n";
+        assert_eq!(text(red, true).as_deref(), Ok(red));
+        assert_eq!(
+            text(red, false).as_deref(),
+            Ok("\\u001b[31mzażółć\\u001b[0m\n")
+        );
+    }
 }

@@ -68,7 +68,7 @@ impl BadCloudEvent {
 /// read, so that its headers name its event in any mode.
 pub(crate) fn identity(record: &Record) -> Result<Identity, BadEventId> {
     let Some(value) = &record.value else {
-        return Ok(in_headers(record)?);
+        return in_headers(record);
     };
     match mode(&record.headers)? {
         Mode::Binary => Ok(in_headers(record)?),

@@ -32,6 +32,9 @@ pub enum Asked {
     Later(Ticket),
 }
 
+/// Who waits of one consumer's tenants, each in the order of asking.
+type OfTenants = Ring<Option<Arc<str>>, BTreeSet<Ticket>>;
+
 /// Places, who holds them, and who waits.
 #[derive(Debug)]
 pub struct Places {
@@ -41,7 +44,7 @@ pub struct Places {
     held: HashMap<Arc<str>, usize>,
     /// Whether places are kept for consumers that hold none.
     keeps: bool,
-    waiting: Ring<Arc<str>, Ring<Option<Arc<str>>, BTreeSet<Ticket>>>,
+    waiting: Ring<Arc<str>, OfTenants>,
     parties: HashMap<Ticket, Party>,
     last: u64,
 }
