@@ -94,14 +94,14 @@ impl Burden {
         };
         let held = shares.holds(tenant, self.began.elapsed()) && self.others_wait;
         let (consumer, partition) = (&self.consumer, &pending.record.source);
-        let (tenant, offset) = (tenant.as_str(), pending.offset());
+        let offset = pending.offset();
         match held {
             true if !self.told.contains(tenant) => {
-                self.told.extend(pending.tenant.clone());
-                tracing::warn!(%consumer, %partition, tenant, from = offset, "the tenant took more than its share of the partition's time while others waited (tenants.share): its records are put aside as dead letters until it has made up for it");
+                self.told.insert(tenant.clone());
+                tracing::warn!(%consumer, %partition, %tenant, from = offset, "the tenant took more than its share of the partition's time while others waited (tenants.share): its records are put aside as dead letters until it has made up for it");
             }
             false if self.told.remove(tenant) => {
-                tracing::warn!(%consumer, %partition, tenant, from = offset, "the tenant goes on; what was put aside before waits for a replay: `tidegate dlt replay --tenant`");
+                tracing::warn!(%consumer, %partition, %tenant, from = offset, "the tenant goes on; what was put aside before waits for a replay: `tidegate dlt replay --tenant`");
             }
             _ => {}
         }
