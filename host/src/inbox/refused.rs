@@ -19,7 +19,7 @@ pub(crate) struct Refused {
     /// The constraint that was violated.
     pub(crate) constraint: Option<String>,
     /// What else was named.
-    pub(crate) named: Named,
+    pub(crate) named: Box<Named>,
 }
 
 impl Refused {
@@ -66,14 +66,14 @@ impl From<&DbError> for Refused {
             sqlstate: error.code().code().to_owned(),
             message: bounded(error.message(), MESSAGE_BYTES).into(),
             constraint: error.constraint().map(str::to_owned),
-            named: Named {
+            named: Box::new(Named {
                 schema: error.schema().map(str::to_owned),
                 table: error.table().map(str::to_owned),
                 column: error.column().map(str::to_owned),
                 data_type: error.datatype().map(str::to_owned),
                 origin: Origin::new(error.file(), error.routine(), error.where_().is_some()),
                 ..Named::default()
-            },
+            }),
         }
     }
 }
@@ -95,7 +95,7 @@ impl From<Refused> for Failure {
                 sqlstate,
                 message,
                 constraint,
-                named: Box::new(named),
+                named,
             },
         }
     }
@@ -114,14 +114,14 @@ mod tests {
             sqlstate: "23505".into(),
             message: "doppelt".into(),
             constraint: Some("t_pkey".into()),
-            named: Named {
+            named: Box::new(Named {
                 schema: Some("public".into()),
                 table: Some("t".into()),
                 column: Some("id".into()),
                 data_type: Some("int4".into()),
                 origin: Origin::new(Some("pl_exec.c"), Some("exec_stmt_raise"), true),
                 ..Named::default()
-            },
+            }),
         };
         assert_eq!(refused, expected);
         assert!(Refused::parse(b"SPANIK\0VPANIC\0C57P02\0Mx\0\0").fatal);

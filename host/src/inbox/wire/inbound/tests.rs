@@ -1,5 +1,4 @@
 use proptest::prelude::*;
-use tidegate_core::failure::Named;
 
 use super::*;
 
@@ -27,7 +26,7 @@ fn refused(fatal: bool) -> Answer {
         sqlstate: "23505".into(),
         message: "no".into(),
         constraint: None,
-        named: Named::default(),
+        named: Box::default(),
     })
 }
 
