@@ -42,7 +42,7 @@ async fn the_fence_holds_a_paused_or_braked_consumer_back() {
     let (transaction, _) = db.open(0, vec![]).await;
     transaction.rollback().await;
 
-    let (bad, good) = ([1; 32], [2; 32]);
+    let bad = [1; 32];
     let hour = Duration::from_secs(3600);
     let brake = async || {
         db.inbox
@@ -53,7 +53,22 @@ async fn the_fence_holds_a_paused_or_braked_consumer_back() {
     assert_eq!(brake().await, Some(1));
     assert_eq!(brake().await, None, "it is on already");
     assert!(matches!(begin().await, Begun::Held));
-    // It is the module's that tripped it: a host that runs another goes on, until that one trips it too.
+    assert!(db.inbox.resume("c").await.expect("resumed"));
+    assert_eq!(brake().await, Some(2));
+    // Another consumer is not touched.
+    assert_eq!(
+        db.inbox.control("d").await.expect("read").state,
+        State::Running
+    );
+}
+
+/// A host that runs another module goes on, until that one trips it too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_brake_holds_back_the_modules_that_tripped_it() {
+    let db = db(Wall::Grammar).await;
+    let (bad, good, hour) = ([1; 32], [2; 32], Duration::from_secs(3600));
+    let first = db.inbox.brake("c", "bad", &bad, hour).await;
+    assert_eq!(first.expect("braked"), Some(1));
     let with = async |module: [u8; 32]| {
         let head = BatchHead {
             module,
@@ -96,16 +111,8 @@ async fn the_fence_holds_a_paused_or_braked_consumer_back() {
         .expect("beaten");
     assert!(lift(&good).await);
     assert!(with(bad).await);
-    assert_eq!(
-        db.inbox.control("c").await.expect("read").state,
-        State::Running
-    );
-    assert_eq!(brake().await, Some(3));
-    // Another consumer is not touched.
-    assert_eq!(
-        db.inbox.control("d").await.expect("read").state,
-        State::Running
-    );
+    let control = db.inbox.control("c").await.expect("read");
+    assert_eq!(control.state, State::Running);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -42,7 +42,7 @@ impl Right {
 
     /// Records come in until `there` says that the other host has been refused often enough; then all are handled and
     /// nothing shows that it was there.
-    async fn is_not_disturbed(self, there: impl AsyncFn() -> bool) {
+    async fn goes_on_undisturbed(self, there: impl AsyncFn() -> bool) {
         let paid = payments(FIRST + RECORDS, ACCOUNTS);
         let (while_it_is_there, behind) = paid[FIRST..].split_at(RECORDS - 40);
         for (at, some) in while_it_is_there.chunks(20).enumerate() {
@@ -87,7 +87,7 @@ async fn a_host_of_another_group_beside_the_right_one_disturbs_nothing() {
     let config = env.config().consumer(right.reader.consumer().group(&group));
     let other = env.host(config).start().await;
     wait_stopped(&other, &format!("the consumer runs as group `{group}`")).await;
-    right.is_not_disturbed(async || refused(&other)).await;
+    right.goes_on_undisturbed(async || refused(&other)).await;
     assert_eq!(other.terminate().await, 3, "its partitions are stopped");
 }
 
@@ -102,7 +102,7 @@ async fn a_host_on_another_cluster_beside_the_right_one_disturbs_nothing() {
     let config = config.consumer(right.reader.consumer());
     let other = there.host(config).start().await;
     wait_stopped(&other, "the recorded position belongs to cluster").await;
-    right.is_not_disturbed(async || refused(&other)).await;
+    right.goes_on_undisturbed(async || refused(&other)).await;
     assert_eq!(other.terminate().await, 3, "its partitions are stopped");
 }
 
@@ -120,5 +120,5 @@ async fn a_host_that_does_not_know_the_schema_disturbs_nothing() {
         assert_eq!(host.wait_exit(PATIENCE).await, 2);
         assert!(host.log().contains(words), "{}", host.log());
     }
-    right.is_not_disturbed(async || true).await;
+    right.goes_on_undisturbed(async || true).await;
 }

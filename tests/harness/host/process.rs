@@ -156,7 +156,7 @@ impl Host {
         let command = format!("kill -{number} {}", self.pid());
         let mut shell = tokio::process::Command::new("sh");
         let sent = shell.args(["-c", &command]).status().await;
-        assert!(sent.unwrap().success(), "{command}");
+        assert!(sent.expect("sent").success(), "{command}");
     }
 
     /// SIGINT, if it has not ended.

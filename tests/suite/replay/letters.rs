@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tidegate::inbox::{
     KeepRule, LetterFilter, LetterStatus, ReplayBegun, ReplayEnd, ReplayHead, ReplayRequest,
-    ReplayResult, Taken, Transaction, Turn, Waiting, Wall,
+    ReplayResult, StoredLetter, Taken, Transaction, Turn, Waiting, Wall,
 };
 use tidegate_core::claim::{ClaimRequest, Claimed};
 use tidegate_core::letter::{Cause, CauseKind, Letter, letter_id};
@@ -212,9 +212,8 @@ async fn a_letter_that_is_rejected_again_makes_room_for_itself_and_keeps_its_cla
     );
 }
 
-/// A round that its letter has left behind is published, released and kept as the letter is.
-#[tokio::test(flavor = "multi_thread")]
-async fn rounds_are_published_in_order_and_go_with_their_letter() {
+/// A letter whose replay rejected it before it was published.
+async fn rejected_again() -> Db {
     let (db, turn) = turn(Wall::Grammar).await;
     let (transaction, _) = open(&db, &turn).await;
     let end = ReplayEnd {
@@ -230,17 +229,26 @@ async fn rounds_are_published_in_order_and_go_with_their_letter() {
         module_digest: None,
     };
     transaction.commit_replay(end).await.expect("committed");
-    let queue = async || {
-        let waiting = Waiting {
-            consumer: "c",
-            owners: &[db.owner],
-            tenants: &[String::new()],
-            most: 10,
-            bytes: 1,
-        };
-        db.inbox.unpublished(waiting).await.expect("read")
+    db
+}
+
+/// What is to be published next. Bytes bound it, but for the first letter.
+async fn queue(db: &Db) -> Vec<StoredLetter> {
+    let waiting = Waiting {
+        consumer: "c",
+        owners: &[db.owner],
+        tenants: &[String::new()],
+        most: 10,
+        bytes: 1,
     };
-    // Bytes bound a run, but for its first letter.
+    db.inbox.unpublished(waiting).await.expect("read")
+}
+
+/// A round that its letter has left behind is published, released and kept as the letter is.
+#[tokio::test(flavor = "multi_thread")]
+async fn rounds_are_published_in_order_and_go_with_their_letter() {
+    let db = rejected_again().await;
+    let queue = async || queue(&db).await;
     let first = queue().await;
     let seen: Vec<_> = first
         .iter()

@@ -38,7 +38,7 @@ pub(super) async fn teller(
     let hosts = inbox.live_hosts(Some(&consumer.name)).await?;
     let goes_on = |host: &HostRow| {
         let of_module = |module: &Digest| control.state_of(module) == State::Running;
-        host.module.as_ref().map_or(true, of_module)
+        host.module.as_ref().is_none_or(of_module)
     };
     let held_back = control.state != State::Running && !hosts.iter().any(goes_on);
     match (members.is_empty(), held_back) {

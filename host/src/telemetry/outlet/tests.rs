@@ -16,7 +16,10 @@ enum Mood {
 }
 
 #[derive(Clone)]
-struct Reader(Arc<(Mutex<(Mood, Vec<u8>)>, Condvar)>);
+struct Reader(Arc<(Mutex<Seen>, Condvar)>);
+
+/// How the reader is, and what it has read.
+type Seen = (Mood, Vec<u8>);
 
 impl Reader {
     fn new(mood: Mood) -> Self {

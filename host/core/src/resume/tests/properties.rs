@@ -51,7 +51,9 @@ proptest! {
         let Decision::Start(resume) = decide(&facts) else { return Ok(()) };
         let Some((n, c)) = resume.place else { return Ok(()) };
         let (last, epoch) = (facts.row.as_ref().and_then(|r| r.last.clone()), facts.row.as_ref().map(|r| r.log_epoch));
-        let row = Progress { next_offset: n, committed: c, last, log_epoch: epoch.unwrap_or(0), ..row(0, None) };
+        let (group, cluster_id) = (facts.group.clone(), facts.cluster_id.clone());
+        let written = Progress { next_offset: n, committed: c, last, log_epoch: epoch.unwrap_or(0), ..row(0, None) };
+        let row = Progress { group, cluster_id, ..written };
         let again = Facts { row: Some(row), ..facts };
         let Decision::Start(second) = decide(&again) else { panic!("{:?}", decide(&again)) };
         prop_assert_eq!((second.at, second.place), (resume.at, None));
