@@ -86,7 +86,10 @@ pub async fn run_until(
     // First of all: who watches is told from the start what the host waits for.
     let watched = Watched::start(&config, &mut tasks, &stop).await?;
     let inbox = Inbox::new(&config.postgres, options.wall)?;
-    schema(&inbox, options.migrate, &stop).await?;
+    if !schema(&inbox, options.migrate, &stop).await? {
+        tracing::info!("stopped before the database was ready: nothing was begun");
+        return Ok(());
+    }
     let kafka = Arc::new(config.kafka.clone());
     let registrations = register(&config, (&kafka, &inbox), &mut tasks, &stop).await;
     let engine = Engine::new(engine_options(&config)).map_err(setup)?;
@@ -139,13 +142,12 @@ pub async fn run_until(
     })
 }
 
-/// Waits for a database that cannot be reached, as for any infrastructure.
-async fn schema(inbox: &Inbox, migrate: bool, stop: &CancellationToken) -> Result<(), AppError> {
-    let stopped = || AppError::Failed("stopped before the database answered".to_owned());
+/// Waits for a database that cannot be reached, as for any infrastructure; `false` if it was stopped meanwhile.
+async fn schema(inbox: &Inbox, migrate: bool, stop: &CancellationToken) -> Result<bool, AppError> {
     let mut said = false;
     loop {
         let prepared = tokio::select! {
-            () = stop.cancelled() => return Err(stopped()),
+            () = stop.cancelled() => return Ok(false),
             prepared = Box::pin(prepare(inbox, migrate)) => prepared,
         };
         match prepared {
@@ -154,10 +156,11 @@ async fn schema(inbox: &Inbox, migrate: bool, stop: &CancellationToken) -> Resul
                     tracing::warn!(%error, "waiting for the database");
                 }
             }
-            other => return Ok(other?),
+            Ok(()) => return Ok(true),
+            Err(error) => return Err(error.into()),
         }
         tokio::select! {
-            () = stop.cancelled() => return Err(stopped()),
+            () = stop.cancelled() => return Ok(false),
             () = tokio::time::sleep(Duration::from_millis(500)) => {}
         }
     }

@@ -76,8 +76,7 @@ impl<D: GuestSql> Instance<D> {
     }
 
     /// Hands `event` to the handler, with fresh budgets. Never panics; an instance whose call was dropped
-    /// half-way, trapped or ran into a limit answers with a trap. After a record that is done or skipped the instance
-    /// keeps its place among those that compute: hand it the next record, or drop it, before waiting for anything.
+    /// half-way, trapped or ran into a limit answers with a trap.
     pub async fn call(&mut self, event: Event<'_>) -> GuestEnd {
         if self.dead {
             return GuestEnd::Trap {
@@ -93,10 +92,6 @@ impl<D: GuestSql> Instance<D> {
         self.store.data().output.flush();
         if let GuestEnd::Skip(reason) = &end {
             self.store.data().output.skipped(reason);
-        }
-        // What comes next without a wait is the next record; anything else may wait, and keeps nobody out meanwhile.
-        if !matches!(end, GuestEnd::Done | GuestEnd::Skip(_)) {
-            self.store.data().place.leave();
         }
         self.dead = matches!(
             end,

@@ -1,5 +1,5 @@
-//! A guest's place among those that compute. It is held while the guest is polled and between records that follow one
-//! another at once; a guest that waits holds none, and one that has computed for a tick gives it up and asks anew.
+//! A guest's place among those that compute. It is held while the guest is polled and never beyond: a guest that waits, that
+//! has ended or that has computed for a tick keeps nobody out, whatever becomes of it.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,6 @@ use tidegate_core::turns::Party;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::GuestEnv;
-use super::config::TICK;
 use crate::turnstile::{Seat, Turnstile};
 
 /// One store's. Only the store's own task touches it.
@@ -18,8 +17,6 @@ pub(super) struct Place(Mutex<Held>);
 
 struct Held {
     seat: Seat,
-    /// Since when it is held.
-    since: Instant,
     /// Since when it is waited for.
     asked: Option<Instant>,
     /// How long this call has waited for it.
@@ -34,33 +31,23 @@ impl Place {
         };
         Arc::new(Self(Mutex::new(Held {
             seat: Seat::new(places, party),
-            since: Instant::now(),
             asked: None,
             waited: Duration::ZERO,
         })))
     }
 
     /// Lets others compute.
-    pub(super) fn leave(&self) {
+    fn leave(&self) {
         self.held().seat.rise();
     }
 
-    /// Ready once the place is held, and not for longer than a tick. Then the runtime has its turn too.
+    /// Ready once the place is held.
     fn poll_take(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut held = self.held();
-        if held.seat.is_seated() {
-            if held.since.elapsed() < TICK {
-                return Poll::Ready(());
-            }
-            held.seat.rise();
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        }
         if held.seat.poll_sit(cx).is_pending() {
             held.asked.get_or_insert_with(Instant::now);
             return Poll::Pending;
         }
-        held.since = Instant::now();
         if let Some(asked) = held.asked.take() {
             held.waited += asked.elapsed();
         }
@@ -113,10 +100,11 @@ impl<F: Future + Unpin> Future for Placed<F> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         ready!(self.place.poll_take(cx));
-        if let Poll::Ready(ended) = Pin::new(&mut self.call).poll(cx) {
+        let polled = Pin::new(&mut self.call).poll(cx);
+        self.place.leave();
+        if let Poll::Ready(ended) = polled {
             return Poll::Ready(Ok(ended));
         }
-        self.place.leave();
         ready!(self.poll_overdue(cx));
         Poll::Ready(Err(Overdue))
     }
