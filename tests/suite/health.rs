@@ -225,6 +225,8 @@ async fn slow_client(address: String, there: Arc<AtomicUsize>) {
         if sent.is_ok() {
             stream.read_u8().await.ok();
         }
+        // It is the host that is to be kept busy, not this process, which has the probes to send too.
+        tokio::time::sleep(Duration::from_millis(500)).await;
     }
 }
 

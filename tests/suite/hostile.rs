@@ -307,7 +307,7 @@ async fn a_hostile_tenant_costs_another_nothing() {
     scene.produce(records).await;
     let limits = LIMITS.map(|(key, value)| format!("{key} = {value}"));
     let toml = format!(
-        "[consumer.tenants]\nfrom = \"header:tenant\"\n[consumer.tenant.calm]\n[consumer.tenant.evil]\nlimits = {{ {} }}\n",
+        "[consumer.tenants]\nfrom = \"header:tenant\"\nshare = \"off\"\n[consumer.tenant.calm]\n[consumer.tenant.evil]\nlimits = {{ {} }}\n",
         limits.join(", ")
     );
     let consumer = scene.consumer("hostile").await.raw(&toml);
