@@ -86,7 +86,8 @@ async fn each_table_that_hides_its_rows_is_found_unless_a_policy_lets_the_login_
 }
 
 /// The tables of the host's schema.
-const TABLES: [&str; 9] = [
+const TABLES: [&str; 10] = [
+    "dead_letter_rounds",
     "schema_history",
     "processed_events",
     "progress",

@@ -17,7 +17,7 @@ async fn a_dry_run_says_which_letters_would_run_and_runs_none() {
         .env
         .db
         .exec(
-            "UPDATE tidegate.dead_letters SET code = 'skipped', key = NULL, value = NULL WHERE event_id = 'e1';
+            "UPDATE tidegate.dead_letters SET code = 'skipped', kind = 'skipped', key = NULL, value = NULL WHERE event_id = 'e1';
              UPDATE tidegate.dead_letters SET replay_round = 5 WHERE event_id = 'e2'",
         )
         .await;
