@@ -19,6 +19,10 @@ pub(crate) const CONSUMER: &str = "bench";
 /// Records of the hostile consumer: each computes for two times two seconds, longer together than any measurement.
 const LOOPS: usize = 200;
 
+/// Partitions of the consumer that computes in many, and records in each.
+const CROWD: i32 = 64;
+const CROWD_RECORDS: i32 = 16;
+
 /// How the host runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Setting {
@@ -30,6 +34,8 @@ pub(crate) struct Setting {
     pub(crate) warm_cache: bool,
     /// Whether another consumer's guest computes for as long as it may, over and over.
     pub(crate) hostile: bool,
+    /// Whether another consumer's guests compute in many partitions, each record a fifth of a second.
+    pub(crate) crowded: bool,
     /// Whether its guests have a role of their own.
     pub(crate) role: bool,
     /// Who is refused beside it meanwhile.
@@ -43,6 +49,7 @@ impl Setting {
         prune_interval: "1m",
         warm_cache: true,
         hostile: false,
+        crowded: false,
         role: false,
         beside: Beside::Nobody,
     };
@@ -116,6 +123,10 @@ async fn config(job: &Job<'_>, setting: Setting) -> HostConfig {
         true => config.consumer(hostile(job).await),
         false => config,
     };
+    let config = match setting.crowded {
+        true => config.consumer(crowd(job).await),
+        false => config,
+    };
     if setting.warm_cache {
         return config;
     }
@@ -141,6 +152,17 @@ async fn hostile(job: &Job<'_>) -> Consumer {
     let consumer = job.env.consumer(&topic, "hostile").await;
     let consumer = consumer.set("name", "hostile").group(&job.env.unique("h"));
     consumer.limits("cpu", "2s").set("brake", "off")
+}
+
+/// A consumer of many partitions, more records in each than any measurement has time for.
+async fn crowd(job: &Job<'_>) -> Consumer {
+    let topic = job.env.topic("crowd", CROWD).await;
+    let value = r#"{"amount_minor":0,"account_id":1,"spin_ms":200}"#;
+    let record = |n: i32| Rec::new(value).to(n % CROWD).event_id(&n.to_string());
+    let records = (0..CROWD * CROWD_RECORDS).map(record).collect();
+    job.env.kafka.produce(&topic, records).await;
+    let consumer = job.env.consumer(&topic, "slow").await;
+    consumer.set("name", "crowd").group(&job.env.unique("w"))
 }
 
 /// The processes at work.

@@ -113,7 +113,8 @@ async fn reach(client: &Client, host: &Host, records: i64) {
     let reached = wait_eq(secs(3_600), "records to be handled", true, async || {
         handled(client).await.unwrap() >= records
     });
-    let reached = timeout(PATIENCE, reached).await;
+    // Plans are as bad as they can be, and other tests may have the machine.
+    let reached = timeout(3 * PATIENCE, reached).await;
     assert!(reached.is_ok(), "{}", host.log());
 }
 
